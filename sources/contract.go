@@ -1,0 +1,57 @@
+package sources
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Kind is a kind of Kubernetes object that a source reads.
+type Kind string
+
+// The kinds. Ingress and Service have sources of their own; the others stand
+// beside them and decide part of their claims.
+const (
+	KindIngress       Kind = "Ingress"
+	KindIngressClass  Kind = "IngressClass"
+	KindService       Kind = "Service"
+	KindEndpointSlice Kind = "EndpointSlice"
+	KindPod           Kind = "Pod"
+	KindNode          Kind = "Node"
+)
+
+// A Sink takes what an origin (the cluster, or manifest files) reports. Its
+// methods may be called from several goroutines; for one kind the calls come
+// in order. They never block for long.
+//
+// The objects handed over are frozen: neither side changes them afterwards.
+type Sink interface {
+	// Set reports that obj (of a type that belongs to kind, *networkingv1.Ingress
+	// and so on) exists in this form now.
+	Set(kind Kind, obj metav1.Object)
+	// Gone reports that the object no longer exists.
+	Gone(kind Kind, namespace, name string)
+	// Synced reports that every object of kind that existed at the start has
+	// been Set, or (problem not nil) that the kind can't be read: its source is
+	// then off, and the others don't wait for it. Called again when that changes.
+	Synced(kind Kind, problem error)
+}
+
+// neighbours gives a translation the objects beside its own. All lists come
+// sorted by name, so that translations are deterministic.
+type neighbours interface {
+	// defaultClass is the name of the cluster's default IngressClass, or "".
+	defaultClass() string
+	// slices are the EndpointSlices labelled kubernetes.io/service-name=service.
+	slices(namespace, service string) []*discoveryv1.EndpointSlice
+	// pod is nil where the Pod is unknown.
+	pod(namespace, name string) *corev1.Pod
+	// podsMatching are the Pods of the namespace whose labels hold all of
+	// selector (an empty selector matches none).
+	podsMatching(namespace string, selector map[string]string) []*corev1.Pod
+	// node is nil where the Node is unknown.
+	node(name string) *corev1.Node
+	nodes() []*corev1.Node
+	// unreadable says why objects of kind can't be read, or nil.
+	unreadable(kind Kind) error
+}

@@ -1,0 +1,146 @@
+package zones
+
+import (
+	"cmp"
+	"time"
+)
+
+// An Owner is the object that asks for names: the key under which a Table
+// holds what was asked. Source is the source's name as --source spells it.
+type Owner struct {
+	Source    string
+	Namespace string // empty for objects without namespace
+	Name      string
+}
+
+// String returns "source namespace/name", as people read it in messages.
+func (o Owner) String() string {
+	if o.Namespace == "" {
+		return o.Source + " " + o.Name
+	}
+	return o.Source + " " + o.Namespace + "/" + o.Name
+}
+
+// compare orders owners by namespace and name, then by source name. The Table
+// puts the order of its sources and the objects' ages before it.
+func (o Owner) compare(other Owner) int {
+	return cmp.Or(
+		cmp.Compare(o.Namespace, other.Namespace),
+		cmp.Compare(o.Name, other.Name),
+		cmp.Compare(o.Source, other.Source),
+	)
+}
+
+// An Object is the whole wish of one owner at one moment: all that it claims,
+// and all that it asked for and does not get.
+type Object struct {
+	Owner   Owner
+	Created time.Time // creationTimestamp; the zero time where unknown
+	Claims  []Claim
+	Skipped []Skipped
+}
+
+// A Claim is what one owner asks for at one name: records of one type. A claim
+// of TypeNone has no targets: it says that the name exists, though there is no
+// record for it yet (DESIGN rule 2).
+//
+// Claims are frozen once they are handed to a Table.
+type Claim struct {
+	Name Name
+	Type Type
+	// Targets are the record data in presentation form, as external-dns would
+	// print them: addresses in canonical form (RFC 5952), names without final
+	// dot, SRV, NAPTR and TXT data as written. Without duplicates.
+	Targets []string
+	TTL     TTL
+	// SetIdentifier keeps records of one name apart in a mirror; the server's
+	// answer unites them.
+	SetIdentifier string
+	// Options are provider-specific properties, sorted by key.
+	Options []Option
+	// NameFrom and TargetsFrom say which rule gave the name and the targets, in
+	// words for explain: "spec.rules[].host", "status.loadBalancer.ingress[]".
+	NameFrom    string
+	TargetsFrom string
+}
+
+// An Option is one provider-specific property of a claim, carried for mirrors.
+type Option struct{ Key, Value string }
+
+// A TTL is a time to live in seconds, or unset. The zero value is unset.
+type TTL struct {
+	Seconds uint32
+	Set     bool
+}
+
+// min returns the lower of two TTLs; an unset one has no say.
+func (t TTL) min(other TTL) TTL {
+	if !t.Set || other.Set && other.Seconds < t.Seconds {
+		return other
+	}
+	return t
+}
+
+// A Skipped is something that an owner asked for and did not get, and why. It
+// is read by explain, metrics, events and negative answers on the wire alike.
+type Skipped struct {
+	Owner Owner
+	// Name is the name concerned; the zero Name where the owner names none, or
+	// where what it wrote is no name (Asked holds it then).
+	Name  Name
+	Asked string
+	// Type is the record type concerned; TypeNone means all of the name.
+	Type   Type
+	Reason Reason
+	// Message is one sentence without capital and final stop that names what
+	// is wrong and, where its author can mend it, how.
+	Message string
+}
+
+// String returns the message with the object before it:
+// "ingress shop/web: status has no load-balancer address yet".
+func (s Skipped) String() string { return s.Owner.String() + ": " + s.Message }
+
+// A Reason is the kind of a Skipped: a fixed word for metrics, never a name
+// out of an object.
+type Reason string
+
+// The reasons. Each says who can mend it: the author of the object (Mendable),
+// or whoever runs the server and chose its flags.
+const (
+	ReasonNoAddress       Reason = "no-address"         // nothing to point at yet
+	ReasonNotPublished    Reason = "not-published"      // the kind of object is published on request only
+	ReasonNoHostname      Reason = "no-hostname"        // the object names no host
+	ReasonInvalidName     Reason = "invalid-name"       // what was asked for is no host name
+	ReasonInvalidTarget   Reason = "invalid-target"     // a target is neither address nor host name
+	ReasonInvalidTTL      Reason = "invalid-ttl"        // the TTL can't be read or is out of range
+	ReasonInvalidValue    Reason = "invalid-annotation" // an annotation's value is none of those allowed
+	ReasonTemplate        Reason = "template"           // a template failed for this object
+	ReasonOptOut          Reason = "opt-out"            // the object opts out (controller, exclude)
+	ReasonClass           Reason = "class"              // filtered by --ingress-class
+	ReasonNamespace       Reason = "namespace"          // filtered by --namespace
+	ReasonAnnotation      Reason = "annotation-filter"
+	ReasonLabel           Reason = "label-filter"
+	ReasonServiceType     Reason = "service-type-filter"
+	ReasonHostnameSource  Reason = "hostname-source" // an annotation or flag leaves this origin of names out
+	ReasonDomain          Reason = "domain-filter"
+	ReasonTargetNet       Reason = "target-net-filter"
+	ReasonRecordType      Reason = "record-type-filter"
+	ReasonNotReady        Reason = "endpoint-not-ready"
+	ReasonOutOfZone       Reason = "out-of-zone"    // in none of the served zones
+	ReasonConflict        Reason = "conflict"       // another namespace's object owns the name
+	ReasonCNAMEConflict   Reason = "cname-conflict" // a CNAME beside other data, or a second CNAME
+	ReasonIgnoredProperty Reason = "ignored"        // a property without effect here; the record stands
+)
+
+// Mendable reports whether the author of the object can mend what r stands
+// for, so that a Kubernetes event on the object helps. The rest is the choice
+// of whoever runs the server.
+func (r Reason) Mendable() bool {
+	switch r {
+	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
+		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty, ReasonOutOfZone:
+		return true
+	}
+	return false
+}
