@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -24,6 +25,9 @@ const Root Name = "\x00"
 const (
 	maxNameOctets  = 255 // RFC 1035 section 2.3.4
 	maxLabelOctets = 63
+	// maxUnicodeText bounds the octets of a name outside ASCII before it is
+	// mapped: four full labels of decomposed four-octet characters.
+	maxUnicodeText = 4 * 63 * 4 * 2
 )
 
 // Errors that say why a text or wire form is no name. Errors returned by
@@ -37,6 +41,7 @@ var (
 	errWildcard    = errors.New("an asterisk may only stand alone as the leftmost label")
 	errBadEscape   = errors.New("a backslash must be followed by a character or three digits up to 255")
 	errTruncated   = errors.New("the name ends inside a label")
+	errUTF8        = errors.New("it is not valid UTF-8")
 	errCompression = errors.New("the name is compressed")
 )
 
@@ -52,19 +57,19 @@ func hostProfile() *idna.Profile {
 // leftmost label. IP addresses, white space, empty names and labels are
 // refused. The error says what is wrong in words that follow "because".
 func ParseHost(text string) (Name, error) {
-	host := strings.TrimSuffix(text, ".")
+	// The mapping makes digits of full-width ones and dots of the ideographic
+	// full stops, so it comes before the checks.
+	host, err := toASCII(text)
+	if err != nil {
+		return "", err
+	}
+	host = strings.TrimSuffix(host, ".")
 	if host == "" {
 		return "", errEmptyName
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
 		return "", errIPName
 	}
-	host, err := toASCII(host)
-	if err != nil {
-		return "", err
-	}
-	// The mapping may have made dots of the ideographic full stops.
-	host = strings.TrimSuffix(host, ".")
 	wire := make([]byte, 0, len(host)+2)
 	first := true
 	for label := range strings.SplitSeq(host, ".") {
@@ -112,6 +117,14 @@ func checkHostLabel(label string) error {
 func toASCII(text string) (string, error) {
 	for i := range len(text) {
 		if text[i] >= 0x80 {
+			// The punycode of a long text takes time in the square of its
+			// length, and an annotation may hold 256 KiB.
+			if len(text) > maxUnicodeText {
+				return "", errLongName
+			}
+			if !utf8.ValidString(text) {
+				return "", errUTF8
+			}
 			mapped, err := hostProfile().ToASCII(text)
 			if err != nil {
 				return "", fmt.Errorf("it has no form in A-labels (%w)", err)
