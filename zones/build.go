@@ -1,0 +1,247 @@
+package zones
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"time"
+)
+
+// A building is a zone under construction: the last published Zone and the
+// edits since.
+type building struct {
+	zone    *Zone
+	edit    *edit
+	records map[Type]int // of the next Zone
+	base    map[Name][]*RRSet
+	serial  uint32
+	stepped int64 // Unix second of the last step of the serial
+	moved   bool  // records changed since the serial stepped
+	changed bool  // the next publish must make a new Zone
+}
+
+// buildOrigins makes the zones with their apex records, the addresses of their
+// name servers, and in a parent zone the delegation of a child that is ours
+// too (RFC 1034 section 4.2.1: else the child's names would hang in the air).
+func (t *Table) buildOrigins() {
+	for _, origin := range t.options.Origins {
+		origin = origin.withDefaults()
+		b := &building{
+			zone:    &Zone{origin: origin, tree: newTree()},
+			records: map[Type]int{},
+			base:    map[Name][]*RRSet{},
+			moved:   true,
+			changed: true,
+		}
+		t.zones[origin.Name] = b
+		t.origins = append(t.origins, origin.Name)
+	}
+	slices.SortFunc(t.origins, Name.Compare)
+	for _, origin := range t.origins {
+		b := t.zones[origin]
+		b.base[origin] = append(b.base[origin], b.zone.origin.ns())
+		if parent := t.zoneOf(origin.Parent()); parent != nil {
+			parent.base[origin] = append(parent.base[origin], b.zone.origin.ns())
+		}
+		for _, server := range b.zone.origin.NS {
+			t.addServer(server, b.zone.origin.TTL)
+		}
+	}
+	for _, b := range t.zones {
+		b.edit = b.zone.tree.edit(b.zone.origin.Name, 0)
+		for name, sets := range b.base {
+			sortSets(sets)
+			b.put(name, sets, false)
+		}
+	}
+}
+
+// addServer gives a name server's name its addresses, in the zone it lies in.
+func (t *Table) addServer(server NameServer, ttl uint32) {
+	b := t.zoneOf(server.Name)
+	if b == nil || hasAddresses(b.base[server.Name]) {
+		return
+	}
+	byType := map[Type]*RRSet{}
+	for _, addr := range server.Addresses {
+		addr = addr.Unmap()
+		kind := TypeAAAA
+		if addr.Is4() {
+			kind = TypeA
+		}
+		if byType[kind] == nil {
+			byType[kind] = &RRSet{Name: server.Name, Type: kind, TTL: ttl}
+		}
+		byType[kind].Data = append(byType[kind].Data, Rdata(addr.AsSlice()))
+	}
+	for _, set := range byType {
+		set.Data = canonicalData(set.Data)
+		b.base[server.Name] = append(b.base[server.Name], set)
+	}
+}
+
+func hasAddresses(sets []*RRSet) bool {
+	return slices.ContainsFunc(sets, func(set *RRSet) bool {
+		return set.Type == TypeA || set.Type == TypeAAAA
+	})
+}
+
+// zoneOf returns the zone with the longest matching origin, or nil.
+func (t *Table) zoneOf(name Name) *building {
+	for rest := name; rest != ""; rest = rest.Parent() {
+		if b := t.zones[rest]; b != nil {
+			return b
+		}
+	}
+	return nil
+}
+
+// put gives a name its sets and keeps count of the records.
+func (b *building) put(name Name, sets []*RRSet, claimed bool) {
+	if old := b.edit.get(name); old != nil {
+		for _, set := range old.sets {
+			if set.Type != TypeSOA {
+				b.records[set.Type] -= len(set.Data)
+			}
+		}
+	}
+	for _, set := range sets {
+		b.records[set.Type] += len(set.Data)
+	}
+	b.edit.put(name, sets, claimed)
+	b.changed = true
+}
+
+// step moves the serial on when records changed and the second is a new one.
+// It returns when to try again if the second is still the old one.
+func (b *building) step(now time.Time) (again time.Time) {
+	if !b.moved {
+		return time.Time{}
+	}
+	second := now.Unix()
+	if b.serial != 0 && second <= b.stepped {
+		return time.Unix(b.stepped+1, 0)
+	}
+	b.serial = max(b.serial+1, uint32(second))
+	b.stepped = second
+	b.moved = false
+	b.changed = true
+	return time.Time{}
+}
+
+// publish compiles the edits into a Zone, or returns the last one where there
+// were none.
+func (b *building) publish() *Zone {
+	if !b.changed {
+		return b.zone
+	}
+	origin := b.zone.origin
+	soa, negative := origin.soa(b.serial)
+	apex := b.edit.get(origin.Name)
+	sets := []*RRSet{soa}
+	claimed := false
+	if apex != nil {
+		claimed = apex.claimed
+		sets = append(sets, deleteFunc(apex.sets, func(set *RRSet) bool { return set.Type == TypeSOA })...)
+	}
+	sortSets(sets)
+	b.edit.put(origin.Name, sets, claimed)
+	next := &Zone{origin: origin, serial: b.serial, negative: negative, tree: b.edit.commit(), cuts: b.edit.cuts, records: maps.Clone(b.records)}
+	next.records[TypeSOA] = 1
+	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
+	b.zone = next
+	b.edit = next.tree.edit(origin.Name, next.cuts)
+	b.changed = false
+	return next
+}
+
+// update replaces the sets that objects gave a name, and notes the changes.
+func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Change) {
+	sets = b.withBase(name, sets)
+	var old []*RRSet
+	wasClaimed := false
+	if n := b.edit.get(name); n != nil {
+		old, wasClaimed = n.sets, n.claimed
+	}
+	before := len(*changes)
+	origin := b.zone.origin.Name
+	next := map[Type]*RRSet{}
+	for i, set := range sets {
+		next[set.Type] = set
+		was := findSet(old, set.Type)
+		if was != nil && was.equal(set) {
+			sets[i] = was // keep the shared one
+			continue
+		}
+		*changes = append(*changes, Change{Zone: origin, Old: was, New: set})
+	}
+	for _, set := range old {
+		if next[set.Type] == nil && set.Type != TypeSOA {
+			*changes = append(*changes, Change{Zone: origin, Old: set})
+		}
+	}
+	if len(*changes) > before {
+		b.moved = true
+	} else if claimed == wasClaimed {
+		return
+	}
+	if soa := findSet(old, TypeSOA); soa != nil {
+		sets = append(sets, soa)
+		sortSets(sets)
+	}
+	b.put(name, sets, claimed)
+}
+
+// withBase adds the zone's own records for the name. Objects' addresses for a
+// name server's name take the place of ours.
+func (b *building) withBase(name Name, sets []*RRSet) []*RRSet {
+	base := b.base[name]
+	if len(base) == 0 {
+		return sets
+	}
+	claimedAddresses := hasAddresses(sets)
+	for _, set := range base {
+		switch {
+		case (set.Type == TypeA || set.Type == TypeAAAA) && claimedAddresses:
+		case findSet(sets, set.Type) != nil:
+		default:
+			sets = append(sets, set)
+		}
+	}
+	sortSets(sets)
+	return sets
+}
+
+func findSet(sets []*RRSet, t Type) *RRSet {
+	for _, set := range sets {
+		if set.Type == t {
+			return set
+		}
+	}
+	return nil
+}
+
+func (r *RRSet) equal(other *RRSet) bool {
+	return r.Name == other.Name && r.Type == other.Type && r.TTL == other.TTL && slices.Equal(r.Data, other.Data)
+}
+
+func sortChanges(changes []Change) {
+	sort.Slice(changes, func(i, j int) bool {
+		a, b := changes[i], changes[j]
+		if a.Zone != b.Zone {
+			return a.Zone.Compare(b.Zone) < 0
+		}
+		x, y := a.set(), b.set()
+		if x.Name != y.Name {
+			return x.Name.Compare(y.Name) < 0
+		}
+		return x.Type < y.Type
+	})
+}
+
+func (c Change) set() *RRSet {
+	if c.New != nil {
+		return c.New
+	}
+	return c.Old
+}

@@ -1,0 +1,88 @@
+package zones
+
+import "fmt"
+
+// Check returns an error if a zone breaks one of the invariants that lookups
+// rely on: every ancestor of a node up to the apex is a node and knows how many
+// children it has and whether one is a wildcard; no node is there without
+// records, claim or descendants; no CNAME stands beside other data; sets are
+// sorted, not empty and of their node's name; the counts are right. It walks
+// the whole zone: it is for tests.
+func Check(z *Zone) error {
+	type family struct {
+		children int32
+		wildcard bool
+	}
+	families := map[Name]*family{}
+	records := map[Type]int{}
+	cuts := 0
+	var previous Name
+	for n := range z.tree.walk() {
+		if previous != "" && previous.Compare(n.name) >= 0 {
+			return fmt.Errorf("%s stands after %s", n.name, previous)
+		}
+		previous = n.name
+		if !n.name.In(z.origin.Name) {
+			return fmt.Errorf("%s lies outside the zone %s", n.name, z.origin.Name)
+		}
+		if n.name != z.origin.Name {
+			parent := n.name.Parent()
+			if z.tree.get(parent) == nil {
+				return fmt.Errorf("%s has no parent node", n.name)
+			}
+			if families[parent] == nil {
+				families[parent] = &family{}
+			}
+			families[parent].children++
+			families[parent].wildcard = families[parent].wildcard || n.name.IsWildcard()
+			if len(n.sets) == 0 && !n.claimed && n.children == 0 {
+				return fmt.Errorf("%s is an empty terminal", n.name)
+			}
+		}
+		if n.isCut(z.origin.Name) {
+			cuts++
+		}
+		if err := checkSets(n, records); err != nil {
+			return err
+		}
+	}
+	for n := range z.tree.walk() {
+		want := family{}
+		if f := families[n.name]; f != nil {
+			want = *f
+		}
+		if n.children != want.children || n.wildcard != want.wildcard {
+			return fmt.Errorf("%s says %d children (wildcard %t), it has %d (%t)", n.name, n.children, n.wildcard, want.children, want.wildcard)
+		}
+	}
+	if cuts != z.cuts {
+		return fmt.Errorf("zone %s says %d cuts, it has %d", z.origin.Name, z.cuts, cuts)
+	}
+	for t, count := range records {
+		if z.records[t] != count {
+			return fmt.Errorf("zone %s says %d %s records, it has %d", z.origin.Name, z.records[t], t, count)
+		}
+	}
+	return nil
+}
+
+func checkSets(n *node, records map[Type]int) error {
+	for i, set := range n.sets {
+		if set.Name != n.name || len(set.Data) == 0 {
+			return fmt.Errorf("%s has a bad %s set", n.name, set.Type)
+		}
+		if i > 0 && n.sets[i-1].Type >= set.Type {
+			return fmt.Errorf("the sets of %s are out of order", n.name)
+		}
+		if set.Type == TypeCNAME && (len(n.sets) > 1 || len(set.Data) > 1) {
+			return fmt.Errorf("%s has a CNAME beside other data", n.name)
+		}
+		for j := 1; j < len(set.Data); j++ {
+			if set.Data[j-1] >= set.Data[j] {
+				return fmt.Errorf("the %s data of %s are out of order", set.Type, n.name)
+			}
+		}
+		records[set.Type] += len(set.Data)
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package zones
+
+import "unsafe"
+
+// maxLinks bounds how many CNAMEs one answer follows. A longer chain, or one
+// that comes back to a name it passed, ends there: NOERROR with the chain so
+// far, one copy of each record.
+const maxLinks = 16
+
+// acmeChallenge is the label of ACME's DNS-01 challenges (RFC 8555 section
+// 8.4). It is never made from a wildcard: an answer synthesised there breaks
+// the issuing of certificates (DESIGN rule 10).
+const acmeChallenge = "_acme-challenge"
+
+// Lookup decides the answer to the question (q, t) in class IN and leaves it
+// in a, whose former content is dropped and memory reused. It is a pure, total
+// function of snapshot and question: RFC 1034 section 4.3.2 with RFC 2308,
+// 4592, 6604, 6672 and 8482.
+//
+// CNAME and DNAME chains are followed through all zones of the snapshot; a
+// target outside of them ends the answer as a Hit.
+//
+// The entries' owner names may share memory with q: a caller that reuses q's
+// memory must have written the answer before.
+func (s *Snapshot) Lookup(q Name, t Type, a *Answer) {
+	a.reset()
+	zone := s.zoneFor(q, t)
+	if zone == nil {
+		a.Kind = NotOurs
+		return
+	}
+	a.Zone, a.End = zone, zone
+	if !s.Ready {
+		a.Kind = NotReady
+		return
+	}
+	a.Authoritative = true
+	for links := 0; ; links++ {
+		next := s.step(a, zone, q, t, links)
+		if next == "" {
+			return
+		}
+		zone = s.zoneFor(next, t)
+		if zone == nil || a.owns(next) {
+			a.Kind = Hit
+			return
+		}
+		q, a.End = next, zone
+	}
+}
+
+// zoneFor returns the zone that answers for the name: the one with the longest
+// matching origin, but for DS at an origin the parent's, where we serve it
+// (RFC 4035 section 3.1.4.1).
+func (s *Snapshot) zoneFor(q Name, t Type) *Zone {
+	zone := s.ZoneOf(q)
+	if t == TypeDS && zone != nil && zone.origin.Name == q && q != Root {
+		if parent := s.ZoneOf(q.Parent()); parent != nil {
+			return parent
+		}
+	}
+	return zone
+}
+
+// owns reports whether a chain has already passed the name.
+func (a *Answer) owns(name Name) bool {
+	for _, entry := range a.Section {
+		if entry.Set.Type == TypeCNAME && entry.Owner == name {
+			return true
+		}
+	}
+	return false
+}
+
+// step answers one name in one zone. It returns the name that a CNAME leads
+// to, or the zero Name when the answer is complete.
+func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
+	found := zone.find(q, t)
+	switch found.kind {
+	case findCut:
+		a.Kind = Delegation
+		a.Authoritative = len(a.Section) > 0
+		cut := found.node.set(TypeNS)
+		a.Authority = append(a.Authority, Entry{cut.Name, cut})
+		s.addAddresses(a, cut)
+		return ""
+	case findDNAME:
+		next := s.redirect(a, found.node.set(TypeDNAME), q, links)
+		if t == TypeCNAME || t == TypeANY {
+			return "" // the CNAME just made is what was asked for
+		}
+		return next
+	case findNothing:
+		a.Kind = NXDomain
+		s.negative(a, zone, q)
+		return ""
+	case findWildcard:
+		if a.Wildcard == "" {
+			a.Wildcard = found.node.name
+		}
+	}
+	set := found.node.pick(t)
+	if set != nil {
+		a.Kind = Hit
+		a.Section = append(a.Section, Entry{q, set})
+		s.addAddresses(a, set)
+		return ""
+	}
+	if alias := found.node.set(TypeCNAME); alias != nil {
+		a.Kind = Hit
+		if links == maxLinks {
+			return ""
+		}
+		a.Section = append(a.Section, Entry{q, alias})
+		return alias.Data[0].Target(TypeCNAME)
+	}
+	a.Kind = NoData
+	s.negative(a, zone, q)
+	return ""
+}
+
+// pick returns the set that answers a question of type t. For ANY it is one
+// set only (RFC 8482 section 4.1): addresses or the alias if there are any,
+// else the lowest type.
+func (n *node) pick(t Type) *RRSet {
+	if t != TypeANY {
+		return n.set(t)
+	}
+	for _, first := range [...]Type{TypeA, TypeAAAA, TypeCNAME} {
+		if set := n.set(first); set != nil {
+			return set
+		}
+	}
+	if len(n.sets) > 0 {
+		return n.sets[0]
+	}
+	return nil
+}
+
+func (s *Snapshot) negative(a *Answer, zone *Zone, q Name) {
+	a.Authority = append(a.Authority, Entry{zone.origin.Name, zone.negative})
+	a.Reason = s.reason(q)
+}
+
+// redirect substitutes the DNAME's target for its owner at the end of q
+// (RFC 6672 section 2.2) and returns the new name. The answer holds the DNAME
+// and a CNAME made from it, with the DNAME's TTL (section 3.1).
+func (s *Snapshot) redirect(a *Answer, dname *RRSet, q Name, links int) Name {
+	a.Kind = Hit
+	if links == maxLinks {
+		return ""
+	}
+	if !a.holds(dname) {
+		a.Section = append(a.Section, Entry{dname.Name, dname})
+	}
+	target := dname.Data[0].Target(TypeDNAME)
+	prefix := q[:len(q)-len(dname.Name)]
+	if len(prefix)+len(target) > maxNameOctets {
+		a.Kind = TooLong
+		return ""
+	}
+	next := prefix + target
+	alias := &RRSet{Name: q, Type: TypeCNAME, TTL: dname.TTL, Data: []Rdata{Rdata(next)}}
+	a.Section = append(a.Section, Entry{q, alias})
+	return next
+}
+
+func (a *Answer) holds(set *RRSet) bool {
+	for _, entry := range a.Section {
+		if entry.Set == set {
+			return true
+		}
+	}
+	return false
+}
+
+// addAddresses puts the addresses of the names that set points at into the
+// additional section, where they are ours: glue for a delegation (RFC 9471),
+// a service to the client for MX (RFC 1035) and SRV (RFC 2782).
+func (s *Snapshot) addAddresses(a *Answer, set *RRSet) {
+	switch set.Type {
+	case TypeNS, TypeMX, TypeSRV:
+	default:
+		return
+	}
+	for i, data := range set.Data {
+		target := data.Target(set.Type)
+		zone := s.ZoneOf(target)
+		if zone == nil || pointsEarlier(set, i, target) {
+			continue
+		}
+		n := zone.tree.get(target)
+		if n == nil {
+			continue
+		}
+		for _, t := range [...]Type{TypeA, TypeAAAA} {
+			if addresses := n.set(t); addresses != nil {
+				a.Additional = append(a.Additional, Entry{target, addresses})
+			}
+		}
+	}
+}
+
+// pointsEarlier reports whether data before index i names the same target, as
+// the SRV records of several ports do.
+func pointsEarlier(set *RRSet, i int, target Name) bool {
+	for _, data := range set.Data[:i] {
+		if data.Target(set.Type) == target {
+			return true
+		}
+	}
+	return false
+}
+
+type findKind uint8
+
+const (
+	findNothing  findKind = iota
+	findNode              // the name's own node
+	findWildcard          // the wildcard that covers the name
+	findCut               // a zone cut at or above the name
+	findDNAME             // a DNAME above the name
+)
+
+type found struct {
+	kind findKind
+	node *node
+}
+
+// find looks for q, which lies in the zone, and for what stands above it.
+func (z *Zone) find(q Name, t Type) found {
+	var buf keyBuffer
+	key := buf.key(q)
+	if z.cuts == 0 {
+		// Without cuts nothing above a name can matter to it.
+		if n, ok := z.tree.radix.Get(key); ok {
+			return found{findNode, n}
+		}
+	}
+	labels, top := q.Labels(), z.origin.Name.Labels()
+	encloser, _ := z.tree.radix.Get(key[:buf.ends[top]])
+	if labels > top && encloser.set(TypeDNAME) != nil {
+		return found{findDNAME, encloser}
+	}
+	for depth := top + 1; depth <= labels; depth++ {
+		n, ok := z.tree.radix.Get(key[:buf.ends[depth]])
+		if !ok {
+			return z.cover(encloser, q, labels-depth+1)
+		}
+		if n.set(TypeNS) != nil && !(depth == labels && t == TypeDS) {
+			return found{findCut, n}
+		}
+		if depth < labels && n.set(TypeDNAME) != nil {
+			return found{findDNAME, n}
+		}
+		encloser = n
+	}
+	return found{findNode, encloser}
+}
+
+// cover looks for a wildcard below the closest encloser of q (RFC 4592 section
+// 3.3.1); below is how many labels of q stand below that encloser.
+func (z *Zone) cover(encloser *node, q Name, below int) found {
+	if !encloser.wildcard {
+		return found{kind: findNothing}
+	}
+	for rest := q; below > 0; below-- {
+		if rest.FirstLabel() == acmeChallenge {
+			return found{kind: findNothing}
+		}
+		rest = rest.Parent()
+	}
+	var buf keyBuffer
+	n, ok := z.tree.radix.Get(buf.wildcardKey(encloser.name))
+	if !ok {
+		return found{kind: findNothing}
+	}
+	return found{findWildcard, n}
+}
+
+// NameInPlace returns the canonical name in wire, an uncompressed wire name
+// whose letters are already in lower case, without copying it. The Name is
+// valid only as long as nobody changes wire.
+func NameInPlace(wire []byte) Name {
+	return Name(unsafe.String(unsafe.SliceData(wire), len(wire)))
+}

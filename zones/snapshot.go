@@ -1,0 +1,59 @@
+package zones
+
+import (
+	"time"
+
+	iradix "github.com/hashicorp/go-immutable-radix/v2"
+)
+
+// A Snapshot is all zones at one moment. It is immutable: Table.Commit makes
+// it, Store publishes it, queries and transfers read it without a lock.
+type Snapshot struct {
+	// Ready says that answers may be given: every source has synced, or a saved
+	// snapshot was loaded. Until then every lookup in our zones is NotReady.
+	Ready bool
+	// Waiting names what a snapshot that is not Ready waits for, in words.
+	Waiting string
+	// Committed is when the snapshot was made.
+	Committed time.Time
+
+	zones   map[Name]*Zone
+	origins []Name // sorted canonically
+	// reasons holds, by canonical key, why a name (or a part of it) is missing.
+	reasons *iradix.Tree[string]
+}
+
+// Zone returns the zone of that origin, or nil.
+func (s *Snapshot) Zone(origin Name) *Zone { return s.zones[origin] }
+
+// Origins returns the zones' names in canonical order. The caller must not
+// modify the slice.
+func (s *Snapshot) Origins() []Name { return s.origins }
+
+// ZoneOf returns the zone with the longest origin that n lies in, or nil.
+func (s *Snapshot) ZoneOf(n Name) *Zone {
+	for rest := n; rest != ""; rest = rest.Parent() {
+		if z := s.zones[rest]; z != nil {
+			return z
+		}
+	}
+	return nil
+}
+
+// reason returns why n is missing: what was skipped at the name itself, or at
+// a wildcard that would cover it.
+func (s *Snapshot) reason(n Name) string {
+	if s.reasons == nil || s.reasons.Len() == 0 {
+		return ""
+	}
+	var buf keyBuffer
+	if why, ok := s.reasons.Get(buf.key(n)); ok {
+		return why
+	}
+	for rest := n.Parent(); rest != "" && rest != Root; rest = rest.Parent() {
+		if why, ok := s.reasons.Get(buf.wildcardKey(rest)); ok {
+			return why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,291 @@
+package zones
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	iradix "github.com/hashicorp/go-immutable-radix/v2"
+)
+
+// Options say which zones a Table builds and how it settles contests.
+type Options struct {
+	// Origins are the zones. Without any, the Table settles the claims of every
+	// name and its snapshots answer nothing.
+	Origins []Origin
+	// Sources is the order in which sources win a contest between objects of
+	// one age; sources that it leaves out come last, by name.
+	Sources []string
+	// Policy settles claims of several objects on one name.
+	Policy Policy
+	// DefaultTTL is the TTL in seconds of records whose claims set none.
+	DefaultTTL uint32
+}
+
+// A Policy says who gets a name that several objects claim (DESIGN rule 5).
+type Policy uint8
+
+const (
+	// PolicyNamespace unites the claims of one namespace; across namespaces the
+	// oldest object wins the name whole.
+	PolicyNamespace Policy = iota
+	// PolicyFirst gives the name whole to the oldest object alone.
+	PolicyFirst
+	// PolicyMerge unites all claims.
+	PolicyMerge
+)
+
+// A Table holds what every object asks for, settles contests name by name, and
+// compiles the zones. The content of its zones is a function of the objects
+// put, never of the order in which they came.
+//
+// Putting an object costs that object's names, each times the logarithm of the
+// zone's size. A Table has one writer: it is not safe for concurrent use.
+type Table struct {
+	options Options
+	rank    map[string]int // of sources
+	zones   map[Name]*building
+	origins []Name
+	objects map[Owner]*object
+	names   map[Name]*entry
+	dirty   map[Name]struct{}
+	reasons *iradix.Txn[string]
+	counts  counts
+
+	ready    bool
+	waiting  string
+	snapshot *Snapshot // the last one committed
+	stale    bool      // the next commit must make a new snapshot
+	news     []Skipped // skips that came since the last commit
+}
+
+// An object is an Object with what the Table derives from it.
+type object struct {
+	Object
+	rank int
+}
+
+// An entry is what objects ask for at one name.
+type entry struct {
+	claims  []contribution
+	skipped []Skipped // by the sources
+	lost    []Skipped // when contests were settled
+}
+
+// A contribution is one object's claim on a name.
+type contribution struct {
+	object *object
+	claim  *Claim
+}
+
+// NewTable returns a Table whose zones hold nothing but their apex records,
+// and which is not ready: SetReady and Commit publish it. The origins must be
+// distinct.
+func NewTable(options Options) *Table {
+	t := &Table{
+		options: options,
+		rank:    map[string]int{},
+		zones:   map[Name]*building{},
+		objects: map[Owner]*object{},
+		names:   map[Name]*entry{},
+		dirty:   map[Name]struct{}{},
+		reasons: iradix.New[string]().Txn(),
+		counts:  newCounts(),
+		stale:   true,
+		waiting: "the first synchronisation",
+	}
+	for i, source := range options.Sources {
+		t.rank[source] = i
+	}
+	t.buildOrigins()
+	return t
+}
+
+// Put replaces all that the object's owner asked for. An object without claims
+// and skips is the same as Delete. The Table keeps o's slices: the caller must
+// not change them afterwards.
+func (t *Table) Put(o Object) {
+	old := t.objects[o.Owner]
+	if len(o.Claims) == 0 && len(o.Skipped) == 0 {
+		t.Delete(o.Owner)
+		return
+	}
+	next := &object{Object: o, rank: t.sourceRank(o.Owner.Source)}
+	for i := range next.Skipped {
+		next.Skipped[i].Owner = o.Owner
+	}
+	t.noteNews(old, next.Skipped)
+	if old != nil {
+		t.detach(old)
+	}
+	t.objects[o.Owner] = next
+	for i := range next.Claims {
+		claim := &next.Claims[i]
+		e := t.touch(claim.Name)
+		e.claims = append(e.claims, contribution{next, claim})
+		t.counts.claims[o.Owner.Source]++
+	}
+	for i := range next.Skipped {
+		skip := &next.Skipped[i]
+		t.counts.skip(skip, +1)
+		if skip.Name != "" {
+			e := t.touch(skip.Name)
+			e.skipped = append(e.skipped, *skip)
+		}
+	}
+}
+
+// Delete removes all that the owner asked for. Deleting an owner that asked for
+// nothing is no error.
+func (t *Table) Delete(owner Owner) {
+	old := t.objects[owner]
+	if old == nil {
+		return
+	}
+	delete(t.objects, owner)
+	t.detach(old)
+}
+
+// detach takes an object's claims and skips out of the names' entries.
+func (t *Table) detach(old *object) {
+	for i := range old.Claims {
+		e := t.touch(old.Claims[i].Name)
+		e.claims = deleteFunc(e.claims, func(c contribution) bool { return c.object == old })
+		t.counts.claims[old.Owner.Source]--
+	}
+	for i := range old.Skipped {
+		skip := &old.Skipped[i]
+		t.counts.skip(skip, -1)
+		if skip.Name != "" {
+			e := t.touch(skip.Name)
+			e.skipped = deleteFunc(e.skipped, func(s Skipped) bool { return s.Owner == old.Owner })
+		}
+	}
+}
+
+// deleteFunc returns list without the elements for which drop holds. Unlike
+// slices.DeleteFunc it leaves list itself alone.
+func deleteFunc[T any](list []T, drop func(T) bool) []T {
+	kept := make([]T, 0, len(list))
+	for _, item := range list {
+		if !drop(item) {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+// noteNews remembers the skips that the owner did not have before.
+func (t *Table) noteNews(old *object, skips []Skipped) {
+	for _, skip := range skips {
+		if old == nil || !slices.Contains(old.Skipped, skip) {
+			t.news = append(t.news, skip)
+		}
+	}
+}
+
+// touch returns the entry of a name, which the next commit settles anew.
+func (t *Table) touch(name Name) *entry {
+	t.dirty[name] = struct{}{}
+	e := t.names[name]
+	if e == nil {
+		e = &entry{}
+		t.names[name] = e
+	}
+	return e
+}
+
+// unset is the rank of sources that Options.Sources leaves out.
+const unset = 1 << 30
+
+func (t *Table) sourceRank(source string) int {
+	if rank, ok := t.rank[source]; ok {
+		return rank
+	}
+	return unset
+}
+
+// SetReady says whether answers may be given from the next commit on, and if
+// not, what is waited for ("EndpointSlices from the API server").
+func (t *Table) SetReady(ready bool, waiting string) {
+	if t.ready != ready || t.waiting != waiting {
+		t.ready, t.waiting, t.stale = ready, waiting, true
+	}
+}
+
+// Owners yields the owners of a source that ask for anything, in no order. The
+// Table must not change meanwhile.
+func (t *Table) Owners(source string) iter.Seq[Owner] {
+	return func(yield func(Owner) bool) {
+		for owner := range t.objects {
+			if owner.Source == source && !yield(owner) {
+				return
+			}
+		}
+	}
+}
+
+// A Commit is what one Table.Commit did.
+type Commit struct {
+	// Snapshot is the new snapshot, or the last one where nothing changed.
+	Snapshot *Snapshot
+	// Changes are the record sets that came, went or changed, SOAs left out, in
+	// the order of zone, name and type.
+	Changes []Change
+	// Skipped are those that came since the last commit.
+	Skipped []Skipped
+	// Again is when to commit once more so that a zone's serial may step after
+	// further changes within one second; zero when there is no need.
+	Again time.Time
+}
+
+// A Change is one record set's step: Old is nil where the set came, New where
+// it went.
+type Change struct {
+	Zone     Name
+	Old, New *RRSet
+}
+
+// Commit settles every name that was touched since the last commit and returns
+// the snapshot to be published. now gives the serials: a zone whose records
+// changed gets max(serial+1, now), at most once a second (DESIGN, serials).
+func (t *Table) Commit(now time.Time) Commit {
+	var result Commit
+	for name := range t.dirty {
+		t.settleName(name, &result)
+	}
+	if len(t.dirty) > 0 {
+		t.stale = true
+		t.dirty = map[Name]struct{}{}
+	}
+	sortChanges(result.Changes)
+	for _, origin := range t.origins {
+		if again := t.zones[origin].step(now); !again.IsZero() {
+			result.Again = again
+		}
+		t.stale = t.stale || t.zones[origin].changed
+	}
+	if t.stale {
+		t.snapshot = t.publish(now)
+		t.stale = false
+	}
+	result.Snapshot = t.snapshot
+	result.Skipped, t.news = t.news, nil
+	sortSkipped(result.Skipped)
+	return result
+}
+
+func (t *Table) publish(now time.Time) *Snapshot {
+	snap := &Snapshot{
+		Ready:     t.ready,
+		Waiting:   t.waiting,
+		Committed: now,
+		zones:     make(map[Name]*Zone, len(t.zones)),
+		origins:   t.origins,
+		reasons:   t.reasons.CommitOnly(),
+	}
+	for origin, b := range t.zones {
+		snap.zones[origin] = b.publish()
+	}
+	return snap
+}

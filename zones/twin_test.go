@@ -1,0 +1,320 @@
+package zones
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The twin is a second lookup, slow and obvious: it works on names in text and
+// flat lists of record sets, and scans them all for each step of RFC 1034
+// section 4.3.2 as RFC 6672 section 3.2 has it. It shares no code with Lookup,
+// so that the two are seldom wrong in the same way.
+//
+// It knows only names whose labels hold neither dots nor backslashes.
+
+// A twinZone is one zone: its record sets, and names that exist without any.
+type twinZone struct {
+	origin  string
+	sets    []twinSet
+	present []string
+}
+
+type twinSet struct {
+	owner, kind string
+	ttl         uint32
+	data        []string
+}
+
+// A twinAnswer is an Answer in text, one line a record.
+type twinAnswer struct {
+	kind, zone, end, wildcard      string
+	authoritative                  bool
+	section, authority, additional []string
+}
+
+func (a twinAnswer) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s, zone %q, end %q, wildcard %q, AA %v\n", a.kind, a.zone, a.end, a.wildcard, a.authoritative)
+	for _, section := range []struct {
+		name  string
+		lines []string
+	}{{"answer", a.section}, {"authority", a.authority}, {"additional", a.additional}} {
+		for _, line := range section.lines {
+			fmt.Fprintf(&text, "  %-10s %s\n", section.name, line)
+		}
+	}
+	return text.String()
+}
+
+// twinLookup answers the question for a name and a type in text.
+func twinLookup(zones []twinZone, qname, qtype string) twinAnswer {
+	zone := twinZoneFor(zones, qname, qtype)
+	if zone == nil {
+		return twinAnswer{kind: "not ours"}
+	}
+	a := twinAnswer{zone: zone.origin, authoritative: true}
+	var passed []string // by the chain
+	for {
+		a.end = zone.origin
+		passed = append(passed, qname)
+		next := a.step(zones, zone, qname, qtype, len(passed)-1)
+		if next == "" {
+			return a
+		}
+		a.kind = "hit"
+		zone = twinZoneFor(zones, next, qtype)
+		if zone == nil || slices.Contains(passed, next) {
+			return a
+		}
+		qname = next
+	}
+}
+
+// twinZoneFor is step 2: the zone that is the nearest ancestor; for DS at an
+// origin the one above (RFC 4035 section 3.1.4.1).
+func twinZoneFor(zones []twinZone, name, qtype string) *twinZone {
+	if zone := twinNearest(zones, name); zone == nil || qtype != "DS" || zone.origin != name || name == "." {
+		return zone
+	}
+	if above := twinNearest(zones, twinParent(name)); above != nil {
+		return above
+	}
+	return twinNearest(zones, name)
+}
+
+func twinNearest(zones []twinZone, name string) *twinZone {
+	var best *twinZone
+	for i := range zones {
+		if twinBelow(name, zones[i].origin) && (best == nil || twinBelow(zones[i].origin, best.origin)) {
+			best = &zones[i]
+		}
+	}
+	return best
+}
+
+// step is step 3 for one name of a chain that has passed so many links. It
+// returns the name to go on with, or "".
+func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string, links int) string {
+	encloser := zone.origin
+	for _, name := range twinPath(zone.origin, qname) {
+		if !zone.exists(name) {
+			break
+		}
+		encloser = name
+		// 3b: out of the authoritative data. DS belongs to the side above.
+		if ns := zone.set(name, "NS"); ns != nil && name != zone.origin && !(name == qname && qtype == "DS") {
+			a.kind, a.authoritative = "delegation", len(a.section) > 0
+			a.authority = ns.lines(name)
+			a.additional = twinAddresses(zones, ns)
+			return ""
+		}
+		// 3c, first half: what is below a DNAME is redirected, though there were
+		// records (RFC 6672 section 2.4 forbids them, section 5.2 occludes them).
+		if dname := zone.set(name, "DNAME"); dname != nil && name != qname {
+			return a.redirect(dname, qname, links)
+		}
+	}
+	// 3a: the whole name matched.
+	source := qname
+	if encloser != qname {
+		// 3c, second half: a wildcard at the closest encloser (RFC 4592).
+		source = "*." + strings.TrimPrefix(encloser, ".")
+		labels := strings.Split(strings.TrimSuffix(strings.TrimSuffix(qname, encloser), "."), ".")
+		if !zone.exists(source) || slices.Contains(labels, "_acme-challenge") {
+			a.kind = "nxdomain"
+			a.authority = zone.soa()
+			return ""
+		}
+		if a.wildcard == "" {
+			a.wildcard = source
+		}
+	}
+	if set := zone.match(source, qtype); set != nil {
+		a.kind = "hit"
+		a.section = append(a.section, set.lines(qname)...)
+		a.additional = twinAddresses(zones, set)
+		return ""
+	}
+	if alias := zone.set(source, "CNAME"); alias != nil {
+		a.kind = "hit"
+		if links == 16 {
+			return ""
+		}
+		a.section = append(a.section, alias.lines(qname)...)
+		return alias.data[0]
+	}
+	a.kind = "nodata"
+	a.authority = zone.soa()
+	return ""
+}
+
+// redirect puts the DNAME, once, and a CNAME made from it into the answer.
+func (a *twinAnswer) redirect(dname *twinSet, qname string, links int) string {
+	a.kind = "hit"
+	if links == 16 {
+		return ""
+	}
+	line := dname.lines(dname.owner)[0]
+	if !slices.Contains(a.section, line) {
+		a.section = append(a.section, line)
+	}
+	next := strings.TrimSuffix(qname, strings.TrimPrefix(dname.owner, ".")) + strings.TrimPrefix(dname.data[0], ".")
+	if len(next)+1 > 255 {
+		a.kind = "name too long"
+		return ""
+	}
+	a.section = append(a.section, fmt.Sprintf("%s %d CNAME %s", qname, dname.ttl, next))
+	return next
+}
+
+// match returns the set for a type; for ANY the one that RFC 8482 section 4.1
+// lets us choose: A, AAAA, CNAME, else the lowest type.
+func (z *twinZone) match(name, qtype string) *twinSet {
+	if qtype != "ANY" {
+		return z.set(name, qtype)
+	}
+	for _, kind := range []string{"A", "AAAA", "CNAME", "NS", "SOA", "MX", "TXT", "SRV", "DNAME"} {
+		if set := z.set(name, kind); set != nil {
+			return set
+		}
+	}
+	return nil
+}
+
+func (z *twinZone) set(name, kind string) *twinSet {
+	for i := range z.sets {
+		if z.sets[i].owner == name && z.sets[i].kind == kind {
+			return &z.sets[i]
+		}
+	}
+	return nil
+}
+
+// exists reports whether a name exists: it or a descendant has records or was
+// claimed (RFC 4592 section 2.2.2, RFC 8020).
+func (z *twinZone) exists(name string) bool {
+	below := func(other string) bool { return twinBelow(other, name) }
+	return slices.ContainsFunc(z.present, below) ||
+		slices.ContainsFunc(z.sets, func(set twinSet) bool { return below(set.owner) })
+}
+
+// soa returns the SOA for a negative answer (RFC 2308 section 3).
+func (z *twinZone) soa() []string {
+	set := *z.set(z.origin, "SOA")
+	fields := strings.Fields(set.data[0])
+	var minimum uint32
+	_, _ = fmt.Sscan(fields[len(fields)-1], &minimum)
+	set.ttl = min(set.ttl, minimum)
+	return set.lines(z.origin)
+}
+
+// twinAddresses lists the addresses of the names that NS, MX and SRV records
+// point at, each name once, wherever we have them.
+func twinAddresses(zones []twinZone, set *twinSet) []string {
+	if set.kind != "NS" && set.kind != "MX" && set.kind != "SRV" {
+		return nil
+	}
+	var lines, done []string
+	for _, data := range set.data {
+		fields := strings.Fields(data)
+		target := fields[len(fields)-1]
+		zone := twinNearest(zones, target)
+		if zone == nil || slices.Contains(done, target) {
+			continue
+		}
+		done = append(done, target)
+		for _, kind := range []string{"A", "AAAA"} {
+			if addresses := zone.set(target, kind); addresses != nil {
+				lines = append(lines, addresses.lines(target)...)
+			}
+		}
+	}
+	return lines
+}
+
+func (s *twinSet) lines(owner string) []string {
+	var lines []string
+	for _, data := range s.data {
+		lines = append(lines, fmt.Sprintf("%s %d %s %s", owner, s.ttl, s.kind, data))
+	}
+	return lines
+}
+
+// twinBelow reports whether name is ancestor or below it.
+func twinBelow(name, ancestor string) bool {
+	return name == ancestor || ancestor == "." || strings.HasSuffix(name, "."+ancestor)
+}
+
+func twinParent(name string) string {
+	if _, rest, _ := strings.Cut(name, "."); rest != "" {
+		return rest
+	}
+	return "."
+}
+
+// twinPath lists the names from the origin down to name, both included.
+func twinPath(origin, name string) []string {
+	path := []string{name}
+	for name != origin {
+		name = twinParent(name)
+		path = append(path, name)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// twinOf flattens a snapshot's zones for the twin; names that were claimed
+// without getting a record come from the objects.
+func twinOf(snap *Snapshot, objects []Object) []twinZone {
+	var zones []twinZone
+	for _, origin := range snap.Origins() {
+		zone := twinZone{origin: origin.FQDN(), present: []string{origin.FQDN()}}
+		for set := range snap.Zone(origin).RRSets() {
+			zone.sets = append(zone.sets, textOf(set))
+		}
+		zones = append(zones, zone)
+	}
+	for _, object := range objects {
+		for _, claim := range object.Claims {
+			if zone := twinNearest(zones, claim.Name.FQDN()); zone != nil {
+				zone.present = append(zone.present, claim.Name.FQDN())
+			}
+		}
+	}
+	return zones
+}
+
+func textOf(set *RRSet) twinSet {
+	text := twinSet{owner: set.Name.FQDN(), kind: set.Type.String(), ttl: set.TTL}
+	for _, data := range set.Data {
+		text.data = append(text.data, data.Text(set.Type))
+	}
+	return text
+}
+
+// textAnswer writes an Answer in the twin's form.
+func textAnswer(a *Answer) twinAnswer {
+	section := func(entries []Entry) []string {
+		var lines []string
+		for _, entry := range entries {
+			set := textOf(entry.Set)
+			lines = append(lines, set.lines(entry.Owner.FQDN())...)
+		}
+		return lines
+	}
+	text := twinAnswer{
+		kind:          a.Kind.String(),
+		authoritative: a.Authoritative,
+		section:       section(a.Section),
+		authority:     section(a.Authority),
+		additional:    section(a.Additional),
+	}
+	if a.Zone != nil {
+		text.zone, text.end = a.Zone.Origin().FQDN(), a.End.Origin().FQDN()
+	}
+	if a.Wildcard != "" {
+		text.wildcard = a.Wildcard.FQDN()
+	}
+	return text
+}
