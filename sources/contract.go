@@ -33,9 +33,21 @@ type Sink interface {
 	Gone(kind Kind, namespace, name string)
 	// Synced reports that every object of kind that existed at the start has
 	// been Set, or (problem not nil) that the kind can't be read: its source is
-	// then off, and the others don't wait for it. Called again when that changes.
+	// then off, and the others don't wait for it. A problem that is an
+	// *Unreachable ends no wait. Called again when any of that changes.
 	Synced(kind Kind, problem error)
 }
+
+// An Unreachable is the problem of a kind of which nothing is known, because
+// the origin itself can't be reached: whoever waits for the kind goes on
+// waiting, and objects known before stay as they were.
+type Unreachable struct{ Err error }
+
+// Error returns the text of the cause.
+func (u *Unreachable) Error() string { return u.Err.Error() }
+
+// Unwrap returns the cause.
+func (u *Unreachable) Unwrap() error { return u.Err }
 
 // neighbours gives a translation the objects beside its own. All lists come
 // sorted by name, so that translations are deterministic.

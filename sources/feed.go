@@ -1,0 +1,332 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// A Need is what one source must be able to read. The first kind is that of
+// its own objects: without it the source is off. The others stand beside them.
+type Need struct {
+	Source string
+	Kinds  []Kind
+}
+
+// Kinds returns the kinds of all needs, each once.
+func Kinds(needs []Need) []Kind {
+	var kinds []Kind
+	seen := make(map[Kind]bool)
+	for _, need := range needs {
+		for _, kind := range need.Kinds {
+			if !seen[kind] {
+				seen[kind] = true
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// translations are what a Feed asks of a Translator.
+type translations interface {
+	Ingress(*networkingv1.Ingress, neighbours) zones.Object
+	Service(*corev1.Service, neighbours) zones.Object
+}
+
+// FeedOptions are the parts that a Feed joins. Table, Store, Translator, Needs
+// and Log must be set.
+type FeedOptions struct {
+	Table      *zones.Table
+	Store      *zones.Store
+	Translator translations
+	Needs      []Need
+	// From names the origin in messages: "the API server", "the manifests".
+	From string
+	Log  *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// OnCommit is called after each commit, when its snapshot is published, on
+	// the feed's goroutine. It may call View; it must not block for long.
+	OnCommit func(zones.Commit)
+	// StateFile is where the claims are saved, so that a restart can serve
+	// before its origin is there; "" saves nothing.
+	StateFile string
+	// StateEvery is the least time between two saves; 0 means 10 seconds.
+	StateEvery time.Duration
+}
+
+// A Feed takes what an origin reports, translates the objects that an event
+// concerns, and publishes the outcome. It is the only writer of its Table.
+//
+// Until every kind that its sources need is settled, it publishes nothing but
+// a snapshot that is not ready and names the kinds that are missing. From then
+// on what has gathered is applied at once, as one commit; while a commit is
+// made, more gathers. There is no settling delay.
+//
+// The Sink methods, View and Status are safe for concurrent use.
+type Feed struct {
+	options FeedOptions
+	queue   *queue
+	kinds   map[Kind]bool // needed by any source
+	status  atomic.Pointer[Status]
+
+	mu        sync.Mutex // guards all below
+	world     *world
+	dirty     ownerSet // to be translated anew
+	states    map[Kind]*kindState
+	ready     bool
+	lastEvent time.Time
+	again     time.Time // when to commit again; zero for never
+	state     stateFile
+}
+
+var _ Sink = (*Feed)(nil)
+
+// A kindState is what is known about the reading of one kind.
+type kindState struct {
+	synced  bool  // once read whole
+	off     bool  // reported as unreadable before it was ever synced
+	problem error // now
+	since   time.Time
+	last    time.Time // of the last event
+}
+
+// settled reports whether nobody waits for the kind any longer.
+func (s *kindState) settled() bool { return s.synced || s.off }
+
+// NewFeed returns a feed with an empty world, and publishes a snapshot that is
+// not ready. With a state file it loads that, and publishes what stood there as
+// ready: the error then says why an existing file can't be used.
+func NewFeed(options FeedOptions) (*Feed, error) {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.StateEvery == 0 {
+		options.StateEvery = 10 * time.Second
+	}
+	f := &Feed{
+		options: options,
+		queue:   newQueue(),
+		kinds:   make(map[Kind]bool),
+		world:   newWorld(),
+		dirty:   make(ownerSet),
+		states:  make(map[Kind]*kindState),
+	}
+	for _, kind := range Kinds(options.Needs) {
+		f.kinds[kind] = true
+		f.states[kind] = &kindState{}
+	}
+	err := f.loadState()
+	f.ready = err == nil && f.state.serving()
+	options.Table.SetReady(f.ready, f.waiting())
+	f.options.Store.Swap(options.Table.Commit(options.Now()).Snapshot)
+	f.noteStatus()
+	return f, err
+}
+
+// Set implements Sink. Kinds that no source needs are ignored.
+func (f *Feed) Set(kind Kind, obj metav1.Object) {
+	if f.kinds[kind] {
+		f.queue.put(eventKey{kind, objectKey{obj.GetNamespace(), obj.GetName()}}, obj)
+	}
+}
+
+// Gone implements Sink.
+func (f *Feed) Gone(kind Kind, namespace, name string) {
+	if f.kinds[kind] {
+		f.queue.put(eventKey{kind, objectKey{namespace, name}}, nil)
+	}
+}
+
+// Synced implements Sink.
+func (f *Feed) Synced(kind Kind, problem error) {
+	if f.kinds[kind] {
+		f.queue.report(kind, problem)
+	}
+}
+
+// Run applies what the origin reports until ctx is done, and then saves the
+// state. It returns nil; errors in saving are logged.
+func (f *Feed) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			f.saveState(true)
+			return nil
+		case <-f.queue.wake:
+		case <-timer.C:
+		}
+		f.Apply()
+		f.saveState(false)
+		timer.Reset(f.nextWake())
+	}
+}
+
+// nextWake returns how long the feed may sleep when nothing happens.
+func (f *Feed) nextWake() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const never = time.Hour
+	wait := never
+	now := f.options.Now()
+	if !f.again.IsZero() {
+		wait = f.again.Sub(now)
+	}
+	if due := f.state.due; !due.IsZero() {
+		wait = min(wait, due.Sub(now))
+	}
+	return max(wait, time.Millisecond)
+}
+
+// Apply applies what has gathered so far, publishes it and returns. Run does so
+// whenever something has come; commands that look once call it themselves,
+// after the origin has reported all. It must not be called while Run runs.
+func (f *Feed) Apply() {
+	commit, published := f.apply()
+	if published && f.options.OnCommit != nil {
+		f.options.OnCommit(commit)
+	}
+}
+
+func (f *Feed) apply() (zones.Commit, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.options.Now()
+	f.takeIn(f.queue.take(), now)
+
+	wasReady := f.ready
+	f.ready = f.state.serving() || f.allSettled()
+	f.options.Table.SetReady(f.ready, f.waiting())
+	changed := f.ready != wasReady
+	if f.ready {
+		changed = f.translate() || changed
+		changed = f.pruneSaved() || changed
+	}
+	defer f.noteStatus()
+	due := !f.again.IsZero() && !now.Before(f.again)
+	if !changed && !due && (f.ready || f.options.Store.Load().Waiting == f.waiting()) {
+		return zones.Commit{}, false
+	}
+	commit := f.options.Table.Commit(now)
+	f.options.Store.Swap(commit.Snapshot)
+	f.again = commit.Again
+	if len(commit.Changes) > 0 || changed {
+		f.state.changed(now, f.options.StateEvery)
+	}
+	if f.ready && !wasReady {
+		f.options.Log.Info("serving", "from", f.options.From, "ingresses", f.world.count(KindIngress), "services", f.world.count(KindService))
+	}
+	return commit, true
+}
+
+// takeIn brings a batch into the world and notes who is to be translated anew.
+func (f *Feed) takeIn(b batch, now time.Time) {
+	for event, obj := range b.objects {
+		if obj == nil {
+			f.world.gone(event.kind, event.key, f.dirty)
+		} else {
+			f.world.set(obj, f.dirty)
+		}
+		f.states[event.kind].last = now
+		f.lastEvent = now
+	}
+	for _, report := range b.syncs {
+		f.noteSync(report, now)
+	}
+}
+
+// noteSync takes in a report about a kind. After a kind was synced once, a
+// problem with it changes no answer: what is known stays.
+func (f *Feed) noteSync(report syncReport, now time.Time) {
+	state := f.states[report.kind]
+	if !sameError(state.problem, report.problem) {
+		state.since = now
+		f.logSync(state, report)
+	}
+	state.problem = report.problem
+	switch unreachable := (*Unreachable)(nil); {
+	case report.problem == nil:
+		state.synced, state.off = true, false
+		f.world.setProblem(report.kind, nil, f.dirty)
+	case state.synced || errors.As(report.problem, &unreachable):
+	default:
+		state.off = true
+		f.world.setProblem(report.kind, report.problem, f.dirty)
+	}
+}
+
+func (f *Feed) logSync(state *kindState, report syncReport) {
+	log := f.options.Log.With("kind", string(report.kind), "from", f.options.From)
+	switch {
+	case report.problem == nil:
+		log.Info("the kind can be read again")
+	case state.synced:
+		log.Error("the kind can't be read now; answers stay as they are", "error", report.problem)
+	default:
+		log.Error("the kind can't be read", "error", report.problem)
+	}
+}
+
+func sameError(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Error() == b.Error()
+}
+
+// allSettled reports whether no source waits for anything, and at least one of
+// them can be read.
+func (f *Feed) allSettled() bool {
+	readable := len(f.options.Needs) == 0
+	for _, need := range f.options.Needs {
+		if !f.settled(need) {
+			return false
+		}
+		readable = readable || f.states[need.Kinds[0]].synced
+	}
+	return readable
+}
+
+func (f *Feed) settled(need Need) bool {
+	for _, kind := range need.Kinds {
+		if !f.states[kind].settled() {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting names the kinds that readiness waits for: those not settled, or
+// where no source can be read at all, the kinds that are off.
+func (f *Feed) waiting() string {
+	if f.ready {
+		return ""
+	}
+	var missing, off []string
+	for _, kind := range Kinds(f.options.Needs) {
+		switch state := f.states[kind]; {
+		case !state.settled():
+			missing = append(missing, string(kind))
+		case !state.synced:
+			off = append(off, string(kind))
+		}
+	}
+	if len(missing) == 0 {
+		missing = off
+	}
+	return strings.Join(missing, ", ") + " from " + f.options.From
+}

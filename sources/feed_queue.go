@@ -1,0 +1,70 @@
+package sources
+
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A queue gathers what origins report until the feed takes it. It is bounded
+// by the number of objects, not of events: of one object it keeps the newest
+// state only, so that a burst collapses.
+type queue struct {
+	mu    sync.Mutex
+	batch batch
+	// wake holds one token while there is something to take.
+	wake chan struct{}
+}
+
+// A batch is what has gathered.
+type batch struct {
+	// objects is the newest state by object; nil means gone.
+	objects map[eventKey]metav1.Object
+	// syncs are the reports about kinds, in order.
+	syncs []syncReport
+}
+
+type eventKey struct {
+	kind Kind
+	key  objectKey
+}
+
+type syncReport struct {
+	kind    Kind
+	problem error
+}
+
+func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+
+func (q *queue) put(key eventKey, obj metav1.Object) {
+	q.mu.Lock()
+	if q.batch.objects == nil {
+		q.batch.objects = make(map[eventKey]metav1.Object)
+	}
+	q.batch.objects[key] = obj
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) report(kind Kind, problem error) {
+	q.mu.Lock()
+	q.batch.syncs = append(q.batch.syncs, syncReport{kind, problem})
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what has gathered and leaves the queue empty.
+func (q *queue) take() batch {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	taken := q.batch
+	q.batch = batch{}
+	return taken
+}
