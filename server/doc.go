@@ -1,0 +1,20 @@
+// Package server is DNS on the wire: it reads queries from UDP and TCP sockets,
+// answers them from a zones.Snapshot and writes the replies.
+//
+// The parts, from the inside out:
+//
+//   - Respond is a pure function from a query and a snapshot to a reply and an
+//     Outcome. It logs nothing, counts nothing and reads no clock. A Responder
+//     is Respond with options and with memory that it uses again.
+//   - Server binds sockets, runs Responders over them and writes logs and
+//     metrics from the Outcomes.
+//   - Metrics are the counters; ParseListen reads what --listen says.
+//
+// Deciding is left to zones.Snapshot.Lookup. This package decides only what
+// the message itself decides: what is malformed, what is not served, how much
+// fits.
+//
+// The rules come from RFC 1035 (format), 2181 and 9471 (truncation), 6891
+// (EDNS), 8914 (extended errors), 8945 (TSIG errors), 8906 (always reply),
+// 9619 (one question), 7766 and 9210 (TCP).
+package server
