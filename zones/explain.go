@@ -1,0 +1,244 @@
+package zones
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Explanation says why a name resolves as it does, or doesn't. It is plain
+// data in words, ready to be printed or sent as JSON.
+type Explanation struct {
+	Name Name `json:"name"`
+	// Type is the record type asked for; empty for all of them.
+	Type Type `json:"type,omitempty"`
+	// Outcome is what a query gets: "hit", "nodata", "nxdomain", "delegation",
+	// "not ours", "not ready" or "name too long".
+	Outcome string `json:"outcome"`
+	// Detail says the outcome in one sentence.
+	Detail string `json:"detail"`
+	Zone   Name   `json:"zone,omitempty"`
+	Serial uint32 `json:"serial,omitempty"`
+	// Wildcard is the wildcard name that the answer was made from.
+	Wildcard Name `json:"wildcard,omitempty"`
+	// Records are the record sets at the name as they are served.
+	Records []ExplainedSet `json:"records,omitempty"`
+	// Skipped is all that was asked for at the name and not given.
+	Skipped []ExplainedSkip `json:"skipped,omitempty"`
+	// Target explains the name that a CNAME here leads to, where it is ours.
+	Target *Explanation `json:"target,omitempty"`
+	// Next is the next thing to check.
+	Next string `json:"next,omitempty"`
+}
+
+// An ExplainedSet is one record set with the objects that it comes from.
+type ExplainedSet struct {
+	Type Type              `json:"type"`
+	TTL  uint32            `json:"ttl"`
+	Data []string          `json:"data"`
+	From []ExplainedSource `json:"from"`
+}
+
+// An ExplainedSource is one object's part in a record set.
+type ExplainedSource struct {
+	Object      string    `json:"object"` // "ingress shop/web"
+	Created     time.Time `json:"created,omitzero"`
+	NameFrom    string    `json:"nameFrom,omitempty"`
+	TargetsFrom string    `json:"targetsFrom,omitempty"`
+}
+
+// An ExplainedSkip is one Skipped in words.
+type ExplainedSkip struct {
+	Object  string `json:"object"`
+	Type    Type   `json:"type,omitempty"`
+	Reason  Reason `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Explain says why the question (name, kind) is answered as it is by the last
+// committed snapshot. TypeNone explains all types of the name.
+func (t *Table) Explain(name Name, kind Type) Explanation {
+	return t.explain(name, kind, maxLinks)
+}
+
+func (t *Table) explain(name Name, kind Type, depth int) Explanation {
+	snap := t.snapshot
+	if snap == nil {
+		snap = &Snapshot{}
+	}
+	x := Explanation{Name: name, Type: kind}
+	var a Answer
+	asked := kind
+	if asked == TypeNone {
+		asked = TypeANY
+	}
+	snap.Lookup(name, asked, &a)
+	x.Wildcard = a.Wildcard
+	if len(a.Section) > 0 && a.Section[0].Owner == name && a.Section[0].Set.Type == TypeCNAME {
+		x.Outcome = Hit.String()
+		x.Target = t.explainTarget(snap, a.Section[0].Set, kind, depth)
+	} else {
+		x.Outcome = a.Kind.String()
+	}
+	if a.Zone != nil {
+		x.Zone, x.Serial = a.Zone.Origin(), a.Zone.Serial()
+	}
+	x.addRecords(t, a.Zone, kind)
+	x.addSkipped(t)
+	x.Detail = detail(x, a, snap)
+	x.Next = t.next(x, a, snap)
+	return x
+}
+
+func (t *Table) explainTarget(snap *Snapshot, alias *RRSet, kind Type, depth int) *Explanation {
+	target := alias.Data[0].Target(TypeCNAME)
+	if depth == 0 || kind == TypeCNAME || snap.ZoneOf(target) == nil {
+		return nil
+	}
+	x := t.explain(target, kind, depth-1)
+	return &x
+}
+
+// addRecords lists the sets that stand at the name, or at the wildcard that
+// covers it.
+func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
+	if zone == nil {
+		return
+	}
+	at := x.Name
+	if x.Wildcard != "" && zone.tree.get(at) == nil {
+		at = x.Wildcard
+	}
+	n := zone.tree.get(at)
+	if n == nil {
+		return
+	}
+	var kept []contribution
+	if e := t.names[at]; e != nil {
+		kept = t.arbitrate(at, e.claims).kept
+	}
+	for _, set := range n.sets {
+		if kind != TypeNone && kind != TypeANY && set.Type != kind && set.Type != TypeCNAME {
+			continue
+		}
+		explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
+		for _, data := range set.Data {
+			explained.Data = append(explained.Data, data.Text(set.Type))
+		}
+		for _, c := range kept {
+			if c.claim.Type == set.Type {
+				explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom})
+			}
+		}
+		if explained.From == nil {
+			explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
+		}
+		x.Records = append(x.Records, explained)
+	}
+}
+
+// addSkipped lists the skips at the name, and at the wildcards that would
+// cover it.
+func (x *Explanation) addSkipped(t *Table) {
+	x.addSkippedAt(t, x.Name)
+	for rest := x.Name.Parent(); rest != "" && rest != Root; rest = rest.Parent() {
+		if wildcard := rest.Wildcard(); wildcard != "" && wildcard != x.Name {
+			x.addSkippedAt(t, wildcard)
+		}
+	}
+}
+
+func (x *Explanation) addSkippedAt(t *Table, name Name) {
+	e := t.names[name]
+	if e == nil {
+		return
+	}
+	for _, skip := range e.allSkipped() {
+		explained := ExplainedSkip{skip.Owner.String(), skip.Type, skip.Reason, skip.Message}
+		if !slices.Contains(x.Skipped, explained) {
+			x.Skipped = append(x.Skipped, explained)
+		}
+	}
+}
+
+// detail says the outcome in one sentence.
+func detail(x Explanation, a Answer, snap *Snapshot) string {
+	kind := "any type"
+	if x.Type != TypeNone {
+		kind = "type " + x.Type.String()
+	}
+	switch x.Outcome {
+	case NotOurs.String():
+		return fmt.Sprintf("%s lies in none of the served zones (%s): queries are REFUSED", x.Name, originsText(snap))
+	case NotReady.String():
+		return "the sources have not synced yet: queries get SERVFAIL; waiting for " + snap.Waiting
+	case Delegation.String():
+		return fmt.Sprintf("%s is delegated at %s: queries get a referral", x.Name, a.Authority[0].Owner)
+	case TooLong.String():
+		return "a DNAME substitution makes the name too long: queries get YXDOMAIN"
+	case NXDomain.String():
+		return fmt.Sprintf("%s does not exist: queries get NXDOMAIN", x.Name)
+	case NoData.String():
+		if len(x.Records) == 0 && len(x.Skipped) == 0 {
+			return fmt.Sprintf("%s exists without records of %s (names below it exist): queries get NOERROR and no answer", x.Name, kind)
+		}
+		return fmt.Sprintf("%s exists without records of %s: queries get NOERROR and no answer", x.Name, kind)
+	}
+	if x.Wildcard != "" && x.Name != x.Wildcard {
+		return fmt.Sprintf("%s is answered from the wildcard %s (RFC 4592: at any depth, unless a closer name exists)", x.Name, x.Wildcard)
+	}
+	return fmt.Sprintf("%s is served", x.Name)
+}
+
+func originsText(snap *Snapshot) string {
+	var texts []string
+	for i, origin := range snap.Origins() {
+		if i == 8 {
+			texts = append(texts, "...")
+			break
+		}
+		texts = append(texts, origin.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// next says what to check next.
+func (t *Table) next(x Explanation, a Answer, snap *Snapshot) string {
+	switch {
+	case x.Outcome == NotReady.String():
+		return "read /readyz: it names what is waited for and the error, if there is one"
+	case x.Outcome == NotOurs.String():
+		return "serve the domain with --zone, or ask the server that has it"
+	case x.Outcome == Delegation.String():
+		return fmt.Sprintf("ask the name servers of %s", a.Authority[0].Owner)
+	case len(x.Skipped) > 0 && (x.Outcome == NXDomain.String() || x.Outcome == NoData.String()):
+		return x.Skipped[0].Reason.hint(x.Skipped[0].Object)
+	case x.Outcome == NXDomain.String():
+		return "no object asks for this name: look for a misspelt host, an object in another cluster, or a source that --source leaves out"
+	case x.Outcome == NoData.String() && x.Type != TypeNone && len(x.Records) == 0:
+		return "ask for another type: this name has none of " + x.Type.String()
+	}
+	return ""
+}
+
+// hint says what to check next about a skip of this reason.
+func (r Reason) hint(object string) string {
+	switch r {
+	case ReasonNoAddress:
+		return "check the controller or cloud that should give " + object + " an address: its status is still empty (kubectl get -o yaml shows it)"
+	case ReasonNotReady:
+		return "check the readiness of the Pods behind " + object
+	case ReasonNotPublished:
+		return "publish it with the flag or annotation that the message names, if it should have a record"
+	case ReasonOptOut:
+		return "remove the opt-out annotation from " + object + " if this server should publish it"
+	case ReasonClass, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
+		return "compare " + object + " with the server's filter flags; the message names the one that left it out"
+	case ReasonConflict, ReasonCNAMEConflict:
+		return "explain the winner: another object holds the name; change one of the two"
+	case ReasonOutOfZone:
+		return "serve the domain with --zone"
+	}
+	return "mend " + object + " as the message says"
+}
