@@ -18,10 +18,8 @@ func (t *Table) settleName(name Name, result *Commit) {
 	}
 	for i := range settled.lost {
 		t.counts.skip(&settled.lost[i], +1)
-		if !slices.Contains(e.lost, settled.lost[i]) {
-			t.news = append(t.news, settled.lost[i])
-		}
 	}
+	t.noteSkips(e.lost, settled.lost)
 	e.lost = settled.lost
 	if b != nil {
 		b.update(name, settled.sets, settled.claimed, &result.Changes)

@@ -2,6 +2,7 @@ package zones
 
 import (
 	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,7 +58,10 @@ type Table struct {
 	snapshot *Snapshot // the last one committed
 	stale    bool      // the next commit must make a new snapshot
 	news     []Skipped // skips that came since the last commit
+	cleared  ownerSet  // owners that got rid of a skip since the last commit
 }
+
+type ownerSet map[Owner]struct{}
 
 // An object is an Object with what the Table derives from it.
 type object struct {
@@ -91,6 +95,7 @@ func NewTable(options Options) *Table {
 		dirty:   map[Name]struct{}{},
 		reasons: iradix.New[string]().Txn(),
 		counts:  newCounts(),
+		cleared: ownerSet{},
 		stale:   true,
 		waiting: "the first synchronisation",
 	}
@@ -114,7 +119,7 @@ func (t *Table) Put(o Object) {
 	for i := range next.Skipped {
 		next.Skipped[i].Owner = o.Owner
 	}
-	t.noteNews(old, next.Skipped)
+	t.noteNews(old, next)
 	if old != nil {
 		t.detach(old)
 	}
@@ -143,6 +148,7 @@ func (t *Table) Delete(owner Owner) {
 		return
 	}
 	delete(t.objects, owner)
+	t.noteNews(old, nil)
 	t.detach(old)
 }
 
@@ -175,11 +181,28 @@ func deleteFunc[T any](list []T, drop func(T) bool) []T {
 	return kept
 }
 
-// noteNews remembers the skips that the owner did not have before.
-func (t *Table) noteNews(old *object, skips []Skipped) {
-	for _, skip := range skips {
-		if old == nil || !slices.Contains(old.Skipped, skip) {
+// noteNews remembers the skips that the owner did not have before, and whether
+// it got rid of some. next may be nil.
+func (t *Table) noteNews(old, next *object) {
+	var before, after []Skipped
+	if old != nil {
+		before = old.Skipped
+	}
+	if next != nil {
+		after = next.Skipped
+	}
+	t.noteSkips(before, after)
+}
+
+func (t *Table) noteSkips(before, after []Skipped) {
+	for _, skip := range after {
+		if !slices.Contains(before, skip) {
 			t.news = append(t.news, skip)
+		}
+	}
+	for _, skip := range before {
+		if !slices.Contains(after, skip) {
+			t.cleared[skip.Owner] = struct{}{}
 		}
 	}
 }
@@ -225,6 +248,31 @@ func (t *Table) Owners(source string) iter.Seq[Owner] {
 	}
 }
 
+// SkippedOf returns all that the owner asked for and does not get, as of the
+// last commit: what its source skipped, and what it lost in contests. The slice
+// is the caller's.
+func (t *Table) SkippedOf(owner Owner) []Skipped {
+	o := t.objects[owner]
+	if o == nil {
+		return nil
+	}
+	all := slices.Clone(o.Skipped)
+	seen := map[Name]bool{}
+	for _, claim := range o.Claims {
+		if seen[claim.Name] {
+			continue
+		}
+		seen[claim.Name] = true
+		for _, skip := range t.names[claim.Name].lost {
+			if skip.Owner == owner {
+				all = append(all, skip)
+			}
+		}
+	}
+	sortSkipped(all)
+	return all
+}
+
 // A Commit is what one Table.Commit did.
 type Commit struct {
 	// Snapshot is the new snapshot, or the last one where nothing changed.
@@ -234,6 +282,8 @@ type Commit struct {
 	Changes []Change
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
+	// Cleared are the owners that got rid of a Skipped, in their order.
+	Cleared []Owner
 	// Again is when to commit once more so that a zone's serial may step after
 	// further changes within one second; zero when there is no need.
 	Again time.Time
@@ -272,6 +322,10 @@ func (t *Table) Commit(now time.Time) Commit {
 	result.Snapshot = t.snapshot
 	result.Skipped, t.news = t.news, nil
 	sortSkipped(result.Skipped)
+	if len(t.cleared) > 0 {
+		result.Cleared = slices.SortedFunc(maps.Keys(t.cleared), Owner.compare)
+		t.cleared = ownerSet{}
+	}
 	return result
 }
 
