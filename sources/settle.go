@@ -1,0 +1,222 @@
+package sources
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// claimKey tells the claims of one object apart.
+type claimKey struct {
+	name          zones.Name
+	kind          zones.Type
+	setIdentifier string
+}
+
+// settlement makes claims of a draft's wishes.
+type settlement struct {
+	*draft
+	judged  map[zones.Name]string // the domain filter's word on each name
+	claims  map[claimKey]*zones.Claim
+	hosts   map[zones.Name]bool   // names that have an address
+	waiting map[zones.Name]string // names that exist without records, and where they come from
+}
+
+// settle applies stand-ins and filters to the wishes, in the order of
+// external-dns' pipeline, unites those of one name and type, and returns the
+// outcome.
+func (d *draft) settle() zones.Object {
+	s := &settlement{
+		draft:   d,
+		judged:  make(map[zones.Name]string),
+		claims:  make(map[claimKey]*zones.Claim),
+		hosts:   make(map[zones.Name]bool),
+		waiting: make(map[zones.Name]string),
+	}
+	for i := range d.wishes {
+		s.grant(&d.wishes[i])
+	}
+	for i := range d.ports {
+		s.grantPort(&d.ports[i])
+	}
+	s.spreadNotes()
+	claims := s.filterTypes()
+	s.tidySkipped()
+	return d.object(claims)
+}
+
+// admits asks the domain filter, and skips a name that it refuses once.
+func (s *settlement) admits(name zones.Name) bool {
+	why, known := s.judged[name]
+	if !known {
+		why = s.tr.domains.judge(name)
+		s.judged[name] = why
+		if why != "" {
+			s.skip(name, zones.TypeNone, zones.ReasonDomain, why)
+		}
+	}
+	return why == ""
+}
+
+func (s *settlement) grant(w *wish) {
+	if !s.admits(w.name) {
+		return
+	}
+	if len(w.problems) > 0 {
+		s.skip(w.name, zones.TypeNone, zones.ReasonInvalidTarget, listProblems(w.problems))
+	}
+	targets, from := s.tr.standIn.apply(w)
+	if len(targets) == 0 {
+		if w.reason != "" {
+			s.skip(w.name, zones.TypeNone, w.reason, w.why)
+		}
+		s.wait(w.named)
+		return
+	}
+	targets, dropped := s.tr.nets.divide(targets)
+	for kind, whys := range dropped {
+		s.skip(w.name, kind, zones.ReasonTargetNet, some(whys))
+	}
+	for _, t := range targets {
+		s.add(w.named, t.kind, t.text, from, w.bare)
+	}
+}
+
+// listProblems joins what is wrong with targets into one sentence.
+func listProblems(problems []string) string {
+	if len(problems) > 3 {
+		problems = append(slices.Clone(problems[:3]), "and more of the kind")
+	}
+	return strings.Join(problems, "; ")
+}
+
+func (s *settlement) grantPort(p *portWish) {
+	if !s.admits(p.name) {
+		return
+	}
+	if s.hosts[p.host] {
+		s.add(p.named, zones.TypeSRV, p.data, fromNodePorts, false)
+		return
+	}
+	s.skip(p.name, zones.TypeNone, zones.ReasonNoAddress, p.host.String()+" has no address, so that no SRV record can point at it")
+	if _, ok := s.waiting[p.host]; ok {
+		s.wait(p.named)
+	}
+}
+
+func (s *settlement) wait(n named) {
+	if _, ok := s.waiting[n.name]; !ok {
+		s.waiting[n.name] = n.from
+	}
+}
+
+// add unites one target with the claim of its name and type.
+func (s *settlement) add(n named, kind zones.Type, text, from string, bare bool) {
+	key := claimKey{name: n.name, kind: kind}
+	var ttl zones.TTL
+	var options []zones.Option
+	if !bare {
+		key.setIdentifier, ttl = s.setIdentifier, s.ttl
+		var aliasDropped bool
+		if options, aliasDropped = s.tr.optionsFor(kind, s.options); aliasDropped {
+			s.skip(n.name, kind, zones.ReasonIgnoredProperty, "the alias annotation has no effect on "+kind.String()+" records; the record stands without it")
+		}
+	} else {
+		options, _ = s.tr.optionsFor(kind, nil)
+	}
+	if !ttl.Set {
+		ttl = s.tr.minTTL
+	}
+	c := s.claims[key]
+	if c == nil {
+		c = &zones.Claim{Name: n.name, Type: kind, TTL: ttl, SetIdentifier: key.setIdentifier, Options: options, NameFrom: n.from, TargetsFrom: from}
+		s.claims[key] = c
+	}
+	c.Targets = append(c.Targets, text)
+	s.hosts[n.name] = s.hosts[n.name] || kind == zones.TypeA || kind == zones.TypeAAAA
+	c.NameFrom = withOrigin(c.NameFrom, n.from)
+	c.TargetsFrom = withOrigin(c.TargetsFrom, from)
+	if ttl.Set && (!c.TTL.Set || ttl.Seconds < c.TTL.Seconds) {
+		c.TTL = ttl
+	}
+}
+
+func withOrigin(origins, origin string) string {
+	if origins == origin || slices.Contains(strings.Split(origins, ", "), origin) {
+		return origins
+	}
+	return origins + ", " + origin
+}
+
+// filterTypes takes out records of unwanted types, gives names that exist
+// without records a claim of TypeNone, and returns the claims in order.
+func (s *settlement) filterTypes() []zones.Claim {
+	claims := make([]zones.Claim, 0, len(s.claims)+len(s.waiting))
+	for _, key := range slices.SortedFunc(maps.Keys(s.claims), claimKey.compare) {
+		if why := s.tr.recordTypes.judge(key.kind); why != "" {
+			s.skip(key.name, key.kind, zones.ReasonRecordType, why)
+			continue
+		}
+		c := s.claims[key]
+		slices.Sort(c.Targets)
+		c.Targets = slices.Compact(c.Targets)
+		claims = append(claims, *c)
+		delete(s.waiting, key.name)
+	}
+	for name, from := range s.waiting {
+		claims = append(claims, zones.Claim{Name: name, NameFrom: from})
+	}
+	slices.SortFunc(claims, func(a, b zones.Claim) int {
+		return claimKey{a.Name, a.Type, a.SetIdentifier}.compare(claimKey{b.Name, b.Type, b.SetIdentifier})
+	})
+	return claims
+}
+
+func (k claimKey) compare(other claimKey) int {
+	return cmp.Or(
+		k.name.Compare(other.name),
+		cmp.Compare(k.kind, other.kind),
+		cmp.Compare(k.setIdentifier, other.setIdentifier),
+	)
+}
+
+// spreadNotes gives each remark on the object to each of its names.
+func (s *settlement) spreadNotes() {
+	names := make(map[zones.Name]bool, len(s.wishes))
+	for i := range s.wishes {
+		if name := s.wishes[i].name; s.judged[name] == "" {
+			names[name] = true
+		}
+	}
+	for _, note := range s.notes {
+		for name := range names {
+			note.Name = name
+			s.skipped = append(s.skipped, note)
+		}
+		if len(names) == 0 {
+			s.skipped = append(s.skipped, note)
+		}
+	}
+}
+
+// tidySkipped drops what a better reason covers: any other word on a name that
+// the domain filter refuses, and the leaving out of an origin whose name the
+// object also has from elsewhere.
+func (s *settlement) tidySkipped() {
+	wished := make(map[zones.Name]bool, len(s.wishes))
+	for i := range s.wishes {
+		wished[s.wishes[i].name] = true
+	}
+	s.skipped = slices.DeleteFunc(s.skipped, func(k zones.Skipped) bool {
+		switch {
+		case k.Name == "" || k.Reason == zones.ReasonDomain:
+			return false
+		case k.Reason == zones.ReasonHostnameSource:
+			return wished[k.Name]
+		}
+		return s.judged[k.Name] != ""
+	})
+}
