@@ -24,9 +24,11 @@ func (d *draft) publishNodePort(svc *corev1.Service, names []named, n neighbours
 		return
 	}
 	local := svc.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
-	if err := n.unreadable(KindPod); local && err != nil {
-		d.wishUnreadable(names, KindPod, err)
-		return
+	if local { // only then do Pods matter
+		if err := n.unreadable(KindPod); err != nil {
+			d.wishUnreadable(names, KindPod, err)
+			return
+		}
 	}
 	w := wish{reason: zones.ReasonNoAddress, fillable: true}
 	var targets targetList

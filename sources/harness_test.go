@@ -1,0 +1,177 @@
+package sources
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// parseFlags reads the flags of a test case. The command has a mapping of its
+// own; this one knows the translations' flags only. "--unreadable=Kind" is the
+// tests' own: objects of that kind can't be read.
+func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
+	o = DefaultOptions()
+	lists := map[string]*[]string{
+		"source": &o.Sources, "annotation-prefix": &o.AnnotationPrefixes, "ingress-class": &o.IngressClasses,
+		"fqdn-template": &o.FQDNTemplates, "fqdn-target-template": &o.FQDNTargetTemplates, "target-template": &o.TargetTemplates,
+		"service-type-filter": &o.ServiceTypeFilter, "domain-filter": &o.DomainFilters, "exclude-domains": &o.ExcludeDomains,
+		"managed-record-types": &o.ManagedRecordTypes, "exclude-record-types": &o.ExcludeRecordTypes,
+		"target-net-filter": &o.TargetNetFilters, "exclude-target-net": &o.ExcludeTargetNets,
+		"default-targets": &o.DefaultTargets, "nat64-networks": &o.NAT64Networks,
+	}
+	texts := map[string]*string{
+		"namespace": &o.Namespace, "annotation-filter": &o.AnnotationFilter, "label-filter": &o.LabelFilter,
+		"compatibility": &o.Compatibility, "regex-domain-filter": &o.RegexDomainFilter,
+		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider,
+	}
+	switches := map[string]*bool{
+		"ignore-hostname-annotation": &o.IgnoreHostnameAnnotation, "ignore-ingress-rules-spec": &o.IgnoreIngressRulesSpec,
+		"ignore-ingress-tls-spec": &o.IgnoreIngressTLSSpec, "combine-fqdn-annotation": &o.CombineFQDNAnnotation,
+		"publish-internal-services": &o.PublishInternalServices, "publish-host-ip": &o.PublishHostIP,
+		"always-publish-not-ready-addresses": &o.AlwaysPublishNotReadyAddresses, "exclude-unschedulable": &o.ExcludeUnschedulable,
+		"expose-internal-ipv6": &o.ExposeInternalIPv6, "force-default-targets": &o.ForceDefaultTargets, "prefer-alias": &o.PreferAlias,
+	}
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "--"), "=")
+		bare, negated := strings.CutPrefix(name, "no-")
+		switch {
+		case lists[name] != nil:
+			*lists[name] = append(*lists[name], value)
+		case texts[name] != nil:
+			*texts[name] = value
+		case switches[bare] != nil:
+			*switches[bare] = !negated
+		case name == "min-ttl":
+			if o.MinTTL, err = ParseDuration(value); err != nil {
+				return o, nil, fmt.Errorf("--min-ttl=%s %w", value, err)
+			}
+		case name == "unreadable":
+			unreadable = append(unreadable, Kind(value))
+		default:
+			return o, nil, fmt.Errorf("the tests know no flag --%s", name)
+		}
+	}
+	return o, unreadable, nil
+}
+
+// A scene is the objects of a test case, and what can't be read.
+type scene struct {
+	world     *world
+	ingresses []*networkingv1.Ingress
+	services  []*corev1.Service
+}
+
+func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
+	t.Helper()
+	s := &scene{world: newWorld()}
+	touched := make(ownerSet)
+	for _, obj := range decodeAll(t, text) {
+		if obj.GetNamespace() == "" {
+			switch obj.(type) {
+			case *corev1.Node, *networkingv1.IngressClass, *corev1.Namespace:
+			default:
+				obj.SetNamespace("default")
+			}
+		}
+		switch obj := obj.(type) {
+		case *networkingv1.Ingress:
+			s.ingresses = append(s.ingresses, obj)
+		case *corev1.Service:
+			s.services = append(s.services, obj)
+		}
+		s.world.set(obj, touched)
+	}
+	for _, kind := range unreadable {
+		s.world.setProblem(kind, errors.New("forbidden"), touched)
+	}
+	return s
+}
+
+// decodeAll reads the YAML documents of a test case.
+func decodeAll(t testing.TB, text []byte) []metav1.Object {
+	t.Helper()
+	var objects []metav1.Object
+	documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text))
+	for {
+		var raw yamlDocument
+		if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
+			return objects
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw, nil, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		objects = append(objects, obj.(metav1.Object))
+	}
+}
+
+// yamlDocument keeps a document's JSON form as it stands.
+type yamlDocument []byte
+
+func (d *yamlDocument) UnmarshalJSON(text []byte) error {
+	*d = slices.Clone(text)
+	return nil
+}
+
+// translate translates every object whose source is wanted, in file order.
+func (s *scene) translate(tr *Translator) []zones.Object {
+	var all []zones.Object
+	if slices.Contains(tr.Sources(), SourceIngress) {
+		for _, ing := range s.ingresses {
+			all = append(all, tr.Ingress(ing, s.world.reader(ing.Namespace)))
+		}
+	}
+	if slices.Contains(tr.Sources(), SourceService) {
+		for _, svc := range s.services {
+			all = append(all, tr.Service(svc, s.world.reader(svc.Namespace)))
+		}
+	}
+	return all
+}
+
+// recordLine prints a record set as "records -o endpoints" does.
+func recordLine(name zones.Name, ttl zones.TTL, kind zones.Type, targets []string, options []zones.Option, set string) string {
+	escape := strings.NewReplacer(`\`, `\\`, ",", `\,`, "\t", `\t`, "\n", `\n`)
+	join := func(items []string) string {
+		if len(items) == 0 {
+			return "-"
+		}
+		escaped := make([]string, len(items))
+		for i, item := range items {
+			escaped[i] = escape.Replace(item)
+		}
+		sort.Strings(escaped)
+		return strings.Join(escaped, ",")
+	}
+	pairs := make([]string, len(options))
+	for i, o := range options {
+		pairs[i] = o.Key + "=" + o.Value
+	}
+	if set == "" {
+		set = "-"
+	}
+	return strings.Join([]string{
+		escape.Replace(name.String()), fmt.Sprint(ttl.Seconds), kind.String(), join(targets), join(pairs), escape.Replace(set),
+	}, "\t")
+}
