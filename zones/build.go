@@ -119,8 +119,9 @@ func (b *building) step(now time.Time) (again time.Time) {
 		return time.Time{}
 	}
 	second := now.Unix()
-	if b.serial != 0 && second <= b.stepped {
-		return time.Unix(b.stepped+1, 0)
+	// Equal, not at most: a clock set back must not freeze the serial.
+	if b.serial != 0 && second == b.stepped {
+		return time.Unix(second+1, 0)
 	}
 	b.serial = max(b.serial+1, uint32(second))
 	b.stepped = second

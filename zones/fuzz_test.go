@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -68,4 +69,34 @@ func isASCII(octets []byte) bool {
 		}
 	}
 	return true
+}
+
+// FuzzLookup: the octets choose a world and a question; Lookup gives what the
+// twin gives.
+func FuzzLookup(f *testing.F) {
+	f.Add([]byte{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		octets := make([]byte, 40+random.IntN(160))
+		for i := range octets {
+			octets[i] = byte(random.IntN(256))
+		}
+		f.Add(octets)
+	}
+	f.Fuzz(func(t *testing.T, octets []byte) {
+		choices := &octetChooser{octets}
+		name, kind := drawName(choices), worldQueries[choices.IntN(len(worldQueries))]
+		for range choices.IntN(3) {
+			name = name.Child(worldLabels[choices.IntN(len(worldLabels))])
+		}
+		w := draw(choices, 12, "web")
+		snap, twin := w.build(t)
+		var answer Answer
+		// The second time with memory that the first left behind.
+		for range 2 {
+			if compareWithTwin(snap, twin, name, kind, &answer) != "" {
+				w.report(t, name, kind)
+			}
+		}
+	})
 }

@@ -33,8 +33,8 @@ func TestLookupIsTwin(t *testing.T) {
 	names := universe()
 	var answer Answer
 	pairs, kinds := 0, map[Kind]int{}
-	for range 60 {
-		w := draw(random, 10, "web")
+	for range 30 {
+		w := draw(random, 20, "web")
 		snap, twin := w.build(t)
 		for _, name := range names {
 			for _, kind := range worldQueries {
@@ -81,14 +81,13 @@ func compareWithTwin(snap *Snapshot, twin []twinZone, name Name, kind Type, answ
 // report shrinks a world in which Lookup and twin differ and prints it.
 func (w world) report(t testing.TB, name Name, kind Type) {
 	t.Helper()
-	fault := ""
 	smallest := w.shrink(func(smaller world) bool {
 		var answer Answer
 		snap, twin := smaller.build(t)
 		return compareWithTwin(snap, twin, name, kind, &answer) != ""
 	})
 	snap, twin := smallest.build(t)
-	fault = compareWithTwin(snap, twin, name, kind, new(Answer))
+	fault := compareWithTwin(snap, twin, name, kind, new(Answer))
 	t.Errorf("%s %s:\n%sin\n%swhich gives\n%s", name.FQDN(), kind, fault, smallest, dumpZones(twin))
 }
 

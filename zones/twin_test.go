@@ -112,7 +112,11 @@ func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string,
 		// 3c, first half: what is below a DNAME is redirected, though there were
 		// records (RFC 6672 section 2.4 forbids them, section 5.2 occludes them).
 		if dname := zone.set(name, "DNAME"); dname != nil && name != qname {
-			return a.redirect(dname, qname, links)
+			next := a.redirect(dname, qname, links)
+			if qtype == "CNAME" || qtype == "ANY" {
+				return "" // as BIND: the CNAME is the answer (for ANY, NSD and Knot go on)
+			}
+			return next
 		}
 	}
 	// 3a: the whole name matched.
@@ -274,6 +278,13 @@ func twinOf(snap *Snapshot, objects []Object) []twinZone {
 			zone.sets = append(zone.sets, textOf(set))
 		}
 		zones = append(zones, zone)
+	}
+	// A child zone of ours is a name in its parent's (RFC 8020: what says that
+	// it isn't denies all of the child).
+	for _, origin := range snap.Origins() {
+		if zone := twinNearest(zones, twinParent(origin.FQDN())); zone != nil && origin != Root {
+			zone.present = append(zone.present, origin.FQDN())
+		}
 	}
 	for _, object := range objects {
 		for _, claim := range object.Claims {
