@@ -1,0 +1,70 @@
+# Every target needs Go alone, but where its line says otherwise. CI runs these
+# same targets (.ci/run).
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO       ?= go
+PKG      ?= ./...
+FUZZTIME ?= 30s
+BENCH    ?= .
+
+# The race detector needs a C compiler on Linux; without one the tests run
+# without it, and say so.
+RACE := $(if $(shell command -v $${CC:-gcc} || command -v cc || true),-race,)
+
+.PHONY: help
+help: ## show the targets
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/clusterzone
+	$(GO) build -trimpath -o bin/ ./cmd/clusterzone
+
+# The lines to try stand in the example files, each with the answer it gives.
+.PHONY: run
+run: build ## serve the objects of deploy/example on 127.0.0.1:5353, and say what to ask
+	@echo "Once it serves, try in another terminal:"
+	@sed -n 's/^# try: /  /p' deploy/example/*.yaml
+	@echo
+	@exec bin/clusterzone serve --manifests deploy/example --zone corp.test --listen 127.0.0.1:5353 \
+		--metrics-address 127.0.0.1:7979 --shutdown-delay 0
+
+.PHONY: test
+test: ## vet and run all tests with the race detector, the end-to-end suite included
+	@echo "The end-to-end suite builds kube-apiserver and etcd on first use: about 5 minutes on two cores."
+	@$(if $(RACE),,echo "No C compiler here: the race detector is off.")
+	$(GO) vet ./...
+	$(GO) test $(RACE) -timeout 40m $(PKG)
+
+.PHONY: e2e
+e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
+	$(GO) run ./test/kubetest/cmd/build
+	$(GO) test $(RACE) -timeout 40m -count=1 -v ./test/e2e/...
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, govulncheck (reads a database on the network), golangci-lint
+	@GO=$(GO) .ci/lint
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+.PHONY: bench
+bench: ## run the benchmarks of the core and the wire (BENCH=regexp)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 40m ./zones ./server
+
+# Which packages have golden files is found by their flag, so that new ones are
+# never forgotten. Read the difference before you commit it.
+.PHONY: golden
+golden: ## rewrite the golden files from what the code gives now
+	$(GO) test -count=1 $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
+
+.PHONY: tidy
+tidy: ## go mod tidy in every module
+	@for mod in $$(git ls-files '*go.mod'); do echo "go mod tidy in $$(dirname $$mod)"; (cd $$(dirname $$mod) && $(GO) mod tidy); done
+
+.PHONY: clean
+clean: ## remove what the other targets made in this folder
+	rm -rf bin dist
