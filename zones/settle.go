@@ -98,7 +98,7 @@ func (t *Table) settle(name Name, claims []contribution, b *building) settlement
 func (t *Table) arbitrate(name Name, claims []contribution) settlement {
 	s := settlement{kept: claims}
 	if len(claims) > 1 {
-		s.kept = slices.SortedFunc(slices.Values(claims), contribution.precedence)
+		s.kept = slices.SortedStableFunc(slices.Values(claims), contribution.precedence)
 		s.contest(t.options.Policy)
 	}
 	if len(claims) > 1 || len(claims) == 1 && len(claims[0].claim.Targets) > 1 {
@@ -180,10 +180,10 @@ func (s *settlement) dropAliases(name Name) {
 		s.loseAliases(func(c contribution) string {
 			return fmt.Sprintf("the CNAME to %s can't stand beside the %s records of %s at %s", c.claim.Targets[0], kind, owner, name)
 		})
+		s.keepLowest(TypeDNAME)
 		return
 	}
 	s.keepLowest(TypeCNAME)
-	s.keepLowest(TypeDNAME)
 }
 
 // loseAliases drops every CNAME claim, for the reason that why gives.
