@@ -80,6 +80,18 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 	return dst, outcome
 }
 
+// fail appends SERVFAIL to the query that Respond has just panicked on; what
+// parse had read by then is good. The Responder starts afresh.
+func (r *Responder) fail(dst, query []byte, peer Peer) ([]byte, Outcome) {
+	r.answer = zones.Answer{}
+	r.msg.tsigOwner = 0
+	v := verdict{rcode: ServFail, ede: extendedError{code: edeNone}}
+	dst = r.encode(dst, query, peer, &v)
+	outcome := Outcome{Type: r.msg.qtype, Rcode: v.rcode, Transport: peer.Transport, Size: r.out.size()}
+	r.release()
+	return dst, outcome
+}
+
 // decide judges the message and, where it asks something of the zones, looks it
 // up. The order is that of the RFCs: the message's own form, its signature, its
 // EDNS version, then its question.

@@ -90,8 +90,25 @@ func runScript(t *testing.T, file string) {
 		return
 	}
 	if !bytes.Equal(text, want) {
-		t.Errorf("%s: the replies differ.\ngot:\n%s\nwant:\n%s", file, text, want)
+		t.Errorf("%s: %s", file, firstDifference(string(text), string(want)))
 	}
+}
+
+func firstDifference(got, want string) string {
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
+	command := ""
+	for i, line := range gotLines {
+		if i >= len(wantLines) || line != wantLines[i] {
+			rest := strings.Join(wantLines[min(i, len(wantLines)):], "\n")
+			rest, _, _ = strings.Cut(rest, "\n\n")
+			now, _, _ := strings.Cut(strings.Join(gotLines[i:], "\n"), "\n\n")
+			return fmt.Sprintf("line %d, after %q\ngot:\n%s\nwant:\n%s", i+1, command, now, rest)
+		}
+		if strings.HasPrefix(line, "ask") || strings.HasPrefix(line, "raw") {
+			command = line
+		}
+	}
+	return "output is missing at the end"
 }
 
 type script struct {
@@ -152,7 +169,7 @@ func (s *script) reply(query []byte, peer Peer) string {
 	s.responder.turn = 0
 	reply, outcome := s.responder.Respond(nil, query, s.world.snapshot(), peer)
 	if outcome.Dropped != Answered {
-		return "silence: " + outcome.Dropped.String()
+		return "silence: " + outcome.Dropped.String() + "\n"
 	}
 	return describe(reply, peer.Transport)
 }

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package server
+
+import "net"
+
+const controlSize = 0
+
+// askForDestination: elsewhere than on Linux the system chooses the source of
+// replies; listen on single addresses where that matters.
+func askForDestination(*net.UDPConn, bool) (bool, error) { return false, nil }
+
+func replyControl([]byte) []byte { return nil }
