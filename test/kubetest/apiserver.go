@@ -157,6 +157,17 @@ func freePort() (int, error) {
 // waitReady returns nil when p is ready and has made the objects that every
 // cluster has. It fails when one of the programs ends before.
 func (c *Cluster) waitReady(ctx context.Context, p *process) error {
+	// A question that hangs, for someone else has the port, ends with p.
+	asking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.exited:
+		case <-c.etcd.exited:
+		case <-asking.Done():
+		}
+		cancel()
+	}()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -168,7 +179,7 @@ func (c *Cluster) waitReady(ctx context.Context, p *process) error {
 		case <-ctx.Done():
 			return fmt.Errorf("kube-apiserver isn't ready: %w; its last lines:\n%s", ctx.Err(), p.tail(25))
 		case <-tick.C:
-			if c.ready(ctx) {
+			if c.ready(asking) {
 				return nil
 			}
 		}

@@ -118,9 +118,35 @@ func TestLaunchTakenPort(t *testing.T) {
 	if minor, err := strconv.Atoi(version.Minor); err != nil || minor < 30 || !strings.HasPrefix(version.GitVersion, "v1.") {
 		t.Errorf("the API server calls itself %s (minor %q)", version.GitVersion, version.Minor)
 	}
-	c.Stop()
+	// As the end of a package's tests.
+	own := Shared{cluster: c}
+	if code := own.Main(failing{}); code != 3 {
+		t.Errorf("exit code %d, want that of the tests", code)
+	}
+	if c.running() {
+		t.Error("the cluster outlives the tests")
+	}
 	if _, err := os.Stat(c.dir); !os.IsNotExist(err) {
 		t.Errorf("after Stop, %s: %v, want it gone", c.dir, err)
+	}
+}
+
+// failing stands for a *testing.M whose tests fail.
+type failing struct{}
+
+func (failing) Run() int { return 3 }
+
+func TestLaunchWithoutEtcd(t *testing.T) {
+	skipIfShort(t)
+	t.Parallel()
+	apiserver, _, err := Binaries(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{dir: t.TempDir(), apiserver: apiserver, pick: freePort}
+	t.Cleanup(c.Stop)
+	if err := c.start(t.Context(), "/bin/false", nil); err == nil || !strings.Contains(err.Error(), "etcd ended") {
+		t.Errorf("got %v, want one that says etcd has ended", err)
 	}
 }
 
