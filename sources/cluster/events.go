@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// component is the name under which events are posted.
+const component = "clusterzone"
+
+// An object may cause so many events at once, and then one in so many seconds.
+const (
+	eventBurst   = 10
+	eventSeconds = 60
+)
+
+// A Recorder posts a Kubernetes Warning event on an object for a Skipped that
+// its author can mend. What one object causes is limited in rate and aggregated;
+// when the API server is slow or gone, events are dropped, not queued without
+// bound.
+//
+// A Recorder is safe for concurrent use. Record never blocks.
+type Recorder struct{ recorder record.EventRecorder }
+
+// NewRecorder returns a recorder that posts to the API server of client until
+// ctx is done. log takes client-go's words at debug level.
+func NewRecorder(ctx context.Context, client kubernetes.Interface, log *slog.Logger) *Recorder {
+	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quieter{log.Handler()}))
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx), record.WithCorrelatorOptions(record.CorrelatorOptions{
+		BurstSize: eventBurst, QPS: 1.0 / eventSeconds,
+	}))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return &Recorder{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})}
+}
+
+// Record posts those of skipped that the author of their object can mend.
+// Given the news of each commit (zones.Commit.Skipped), it says one thing of an
+// object once, until that has gone and come back. object finds the object of an
+// owner; nil stands for one that has gone meanwhile and gets no event.
+func (r *Recorder) Record(skipped []zones.Skipped, object func(zones.Owner) metav1.Object) {
+	for _, skip := range skipped {
+		if !skip.Reason.Mendable() {
+			continue
+		}
+		obj, ok := object(skip.Owner).(runtime.Object)
+		if !ok {
+			continue
+		}
+		regarding, err := reference.GetReference(scheme.Scheme, obj)
+		if err != nil {
+			continue // a kind that the client library does not know: none of ours
+		}
+		text := skip.Message
+		if skip.Name != "" {
+			text = skip.Name.String() + ": " + text
+		}
+		r.recorder.Event(regarding, corev1.EventTypeWarning, eventReason(skip.Reason), text)
+	}
+}
+
+// eventReason writes a reason as Kubernetes writes them: DNSInvalidName.
+func eventReason(reason zones.Reason) string {
+	text := []byte("DNS")
+	upper := true
+	for _, c := range []byte(reason) {
+		if c == '-' {
+			upper = true
+			continue
+		}
+		if upper && 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		upper = false
+		text = append(text, c)
+	}
+	return string(text)
+}

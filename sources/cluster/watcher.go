@@ -1,0 +1,245 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterzone/clusterzone/sources"
+)
+
+// Pauses between tries grow from the first to one of the limits, each spread
+// by half to both sides, so that many servers don't come back as one.
+const (
+	firstPause       = 100 * time.Millisecond
+	unreachableLimit = 5 * time.Second
+	refusedLimit     = 10 * time.Second
+)
+
+// A kindWatcher watches one kind: an informer's list and watch calls, tried
+// again until they succeed, with every turn reported to the sink. The trying
+// happens below the informer, whose own pauses grow to a minute and which does
+// not tell of a refused connection.
+type kindWatcher struct {
+	kind    sources.Kind
+	example runtime.Object
+	list    lister
+	watch   watcher
+	timeout time.Duration
+	sink    sources.Sink
+
+	mu      sync.Mutex
+	synced  bool   // every object of the first list was handed over
+	problem string // as reported last
+}
+
+// register makes the kind's informer in the factory and has its objects handed
+// to the sink.
+func (w *kindWatcher) register(ctx context.Context, factory informers.SharedInformerFactory, client kubernetes.Interface) error {
+	informer := factory.InformerFor(w.example, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+		again := &cache.ListWatch{ListWithContextFunc: w.listAgain, WatchFuncWithContext: w.watchAgain}
+		return cache.NewSharedIndexInformerWithOptions(
+			cache.ToListWatcherWithWatchListSemantics(again, client), w.example,
+			cache.SharedIndexInformerOptions{ObjectDescription: string(w.kind)})
+	})
+	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+		if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			w.report(err)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
+	}
+	logger := klog.FromContext(ctx)
+	registration, err := informer.AddEventHandlerWithOptions(handler{w.kind, w.sink}, cache.HandlerOptions{Logger: &logger})
+	if err != nil {
+		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
+	}
+	go func() {
+		select {
+		case <-registration.HasSyncedChecker().Done():
+			w.noteSynced()
+		case <-ctx.Done():
+		}
+	}()
+	return nil
+}
+
+func (w *kindWatcher) noteSynced() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.synced, w.problem = true, ""
+	w.sink.Synced(w.kind, nil)
+}
+
+// report tells the sink how the last try went, where that is news. Before the
+// first list is handed over, success is no news: noteSynced will tell.
+func (w *kindWatcher) report(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		if w.synced && w.problem != "" {
+			w.problem = ""
+			w.sink.Synced(w.kind, nil)
+		}
+		return
+	}
+	problem := w.explain(err)
+	if text := problem.Error(); text != w.problem {
+		w.problem = text
+		w.sink.Synced(w.kind, problem)
+	}
+}
+
+// explain puts a refusal into words that name the mend, and marks all else as
+// an API server that can't be reached.
+func (w *kindWatcher) explain(err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("the API server forbids it; allow list and watch in the ClusterRole or Role (%w)", err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the API server does not serve this kind (%w)", err)
+	}
+	return &sources.Unreachable{Err: err}
+}
+
+func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// again reports whether the same call may succeed later. The rest is for the
+// informer, which then asks in another way: from another version, or without
+// watch-list.
+func again(err error) bool {
+	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !apierrors.IsInvalid(err) &&
+		!apierrors.IsBadRequest(err) && !apierrors.IsMethodNotSupported(err) &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// untilDone calls try until it succeeds, fails for good, or ctx is done.
+func (w *kindWatcher) untilDone(ctx context.Context, try func() error) error {
+	pause := firstPause
+	for {
+		err := try()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			w.report(nil)
+			return nil
+		}
+		if !again(err) {
+			return err
+		}
+		w.report(err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		limit := unreachableLimit
+		if refused(err) {
+			limit = refusedLimit
+		}
+		pause = min(2*pause, limit)
+	}
+}
+
+func (w *kindWatcher) listAgain(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	var list runtime.Object
+	err := w.untilDone(ctx, func() error {
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if w.timeout > 0 {
+			limited, cancel = context.WithTimeout(ctx, w.timeout)
+		}
+		defer cancel()
+		got, err := w.list(limited, options)
+		list = got
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// watchAgain opens a watch. The time limit is for the opening only: the watch
+// itself lives as long as the informer wishes.
+func (w *kindWatcher) watchAgain(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	var opened watch.Interface
+	err := w.untilDone(ctx, func() error {
+		life, cancel := context.WithCancel(ctx)
+		var limit *time.Timer
+		if w.timeout > 0 {
+			limit = time.AfterFunc(w.timeout, cancel)
+		}
+		stream, err := w.watch(life, options)
+		if limit != nil && !limit.Stop() {
+			if err == nil {
+				stream.Stop()
+			}
+			err = fmt.Errorf("no answer to a watch within %s", w.timeout)
+		}
+		if err != nil {
+			cancel()
+			return err
+		}
+		opened = &openWatch{stream, cancel}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return opened, nil
+}
+
+// An openWatch frees its context when it is stopped.
+type openWatch struct {
+	watch.Interface
+	cancel context.CancelFunc
+}
+
+// Stop implements watch.Interface.
+func (o *openWatch) Stop() {
+	o.Interface.Stop()
+	o.cancel()
+}
+
+// A handler hands an informer's events to the sink.
+type handler struct {
+	kind sources.Kind
+	sink sources.Sink
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (h handler) OnAdd(obj any, _ bool) { h.set(obj) }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (h handler) OnUpdate(_, obj any) { h.set(obj) }
+
+func (h handler) set(obj any) {
+	if object, ok := obj.(metav1.Object); ok {
+		h.sink.Set(h.kind, object)
+	}
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (h handler) OnDelete(obj any) {
+	// Of an object that went while the watch was broken only the key is sure.
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return
+	}
+	if namespace, name, err := cache.SplitMetaNamespaceKey(key); err == nil {
+		h.sink.Gone(h.kind, namespace, name)
+	}
+}
