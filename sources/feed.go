@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	networkingv1 "k8s.io/api/networking/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
@@ -244,18 +243,46 @@ func (f *Feed) takeIn(b batch, now time.Time) {
 		f.states[event.kind].last = now
 		f.lastEvent = now
 	}
+	news := make(map[string][]string) // what to log, and for which kinds
+	var order []string
 	for _, report := range b.syncs {
-		f.noteSync(report, now)
+		if text := f.noteSync(report, now); text != "" {
+			if news[text] == nil {
+				order = append(order, text)
+			}
+			news[text] = append(news[text], string(report.kind))
+		}
+	}
+	for _, text := range order {
+		f.options.Log.Log(context.Background(), syncLevel(text), text,
+			"kinds", strings.Join(news[text], ", "), "from", f.options.From)
 	}
 }
 
-// noteSync takes in a report about a kind. After a kind was synced once, a
-// problem with it changes no answer: what is known stays.
-func (f *Feed) noteSync(report syncReport, now time.Time) {
+const readAgain = "can be read again"
+
+func syncLevel(text string) slog.Level {
+	if text == readAgain {
+		return slog.LevelInfo
+	}
+	return slog.LevelError
+}
+
+// noteSync takes in a report about a kind, and returns what is to be logged:
+// each turn once. After a kind was synced, a problem with it changes no answer:
+// what is known stays.
+func (f *Feed) noteSync(report syncReport, now time.Time) (news string) {
 	state := f.states[report.kind]
 	if !sameError(state.problem, report.problem) {
 		state.since = now
-		f.logSync(state, report)
+		switch {
+		case report.problem == nil:
+			news = readAgain
+		case state.synced:
+			news = "can't be read now, answers stay as they are: " + report.problem.Error()
+		default:
+			news = "can't be read: " + report.problem.Error()
+		}
 	}
 	state.problem = report.problem
 	switch unreachable := (*Unreachable)(nil); {
@@ -267,18 +294,7 @@ func (f *Feed) noteSync(report syncReport, now time.Time) {
 		state.off = true
 		f.world.setProblem(report.kind, report.problem, f.dirty)
 	}
-}
-
-func (f *Feed) logSync(state *kindState, report syncReport) {
-	log := f.options.Log.With("kind", string(report.kind), "from", f.options.From)
-	switch {
-	case report.problem == nil:
-		log.Info("the kind can be read again")
-	case state.synced:
-		log.Error("the kind can't be read now; answers stay as they are", "error", report.problem)
-	default:
-		log.Error("the kind can't be read", "error", report.problem)
-	}
+	return news
 }
 
 func sameError(a, b error) bool {

@@ -219,11 +219,11 @@ func (w *world) chooseClass(touched ownerSet) {
 func (w *world) object(owner zones.Owner) metav1.Object {
 	key := objectKey{owner.Namespace, owner.Name}
 	switch owner.Source {
-	case sourceOf(KindIngress):
+	case SourceIngress:
 		if obj := w.ingresses[key]; obj != nil {
 			return obj
 		}
-	case sourceOf(KindService):
+	case SourceService:
 		if obj := w.services[key]; obj != nil {
 			return obj
 		}
@@ -258,9 +258,9 @@ func (w *world) count(kind Kind) int {
 func sourceOf(kind Kind) string {
 	switch kind {
 	case KindIngress:
-		return "ingress"
+		return SourceIngress
 	case KindService:
-		return "service"
+		return SourceService
 	}
 	return ""
 }
