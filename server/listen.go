@@ -38,7 +38,11 @@ func ParseListen(text string) (Listen, error) {
 	wrong := func(format string, args ...any) (Listen, error) {
 		return Listen{}, fmt.Errorf("--listen %q: %s", text, fmt.Sprintf(format, args...))
 	}
-	if addr, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+	bare := text
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		bare = text[1 : len(text)-1]
+	}
+	if addr, err := netip.ParseAddr(bare); err == nil {
 		return Listen{Addr: addr.Unmap(), Port: defaultPort}, nil
 	}
 	if text == "" {

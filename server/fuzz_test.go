@@ -1,0 +1,124 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/miekg/dns"
+)
+
+// FuzzRespond sends any bytes: no panic; a reply to all that is no reply itself
+// and has a header; with the id, QR set, within its limit, and readable.
+func FuzzRespond(f *testing.F) {
+	for _, query := range scriptQueries(f) {
+		f.Add(query, false)
+		f.Add(query, true)
+	}
+	f.Add([]byte{}, false)
+	snap := sizes(f).snapshot()
+	var used Responder
+	f.Fuzz(func(t *testing.T, query []byte, tcp bool) {
+		peer := Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000")}
+		if tcp {
+			peer.Transport = TCP
+		}
+		before := bytes.Clone(query)
+		reply, outcome := Respond(nil, query, snap, peer)
+		if !bytes.Equal(query, before) {
+			t.Fatalf("the query was changed from %x to %x", before, query)
+		}
+		used.turn = 0
+		if again, _ := used.Respond(nil, query, snap, peer); !bytes.Equal(again, reply) {
+			t.Fatalf("a used Responder answers otherwise: %x, fresh: %x", again, reply)
+		}
+		silent := len(query) < headerSize || query[2]&0x80 != 0
+		if silent != (len(reply) == 0) || silent != (outcome.Dropped != Answered) {
+			t.Fatalf("silence is %v, want %v (%v)", len(reply) == 0, silent, outcome.Dropped)
+		}
+		if silent {
+			return
+		}
+		checkReply(t, query, reply, outcome, peer.Transport)
+	})
+}
+
+func checkReply(t *testing.T, query, reply []byte, outcome Outcome, transport Transport) {
+	t.Helper()
+	limit := maxMessage
+	if transport == UDP {
+		limit = DefaultMaxUDP
+	}
+	if len(reply) > limit || len(reply) != outcome.Size {
+		t.Fatalf("%d octets, outcome says %d, limit %d", len(reply), outcome.Size, limit)
+	}
+	if !bytes.Equal(query[:2], reply[:2]) {
+		t.Fatalf("id %x, want %x", reply[:2], query[:2])
+	}
+	flags := binary.BigEndian.Uint16(reply[2:])
+	asked := binary.BigEndian.Uint16(query[2:])
+	if flags&flagQR == 0 || flags&maskOpcode != asked&maskOpcode {
+		t.Fatalf("flags %04x for a query of flags %04x", flags, asked)
+	}
+	if flags&0x00e0 != 0 { // RA, Z, AD
+		t.Fatalf("RA, Z or AD is set: flags %04x", flags)
+	}
+	var msg dns.Msg
+	if err := msg.Unpack(reply); err != nil {
+		t.Fatalf("the reply can't be read: %v\n%x", err, reply)
+	}
+	if len(msg.Question) == 1 {
+		end := questionEnd(t, reply)
+		if !bytes.Equal(reply[headerSize:end], query[headerSize:end]) {
+			t.Fatalf("the question came back as %x, not %x", reply[headerSize:end], query[headerSize:end])
+		}
+	}
+}
+
+func questionEnd(t *testing.T, msg []byte) int {
+	end, ok := skipName(msg, headerSize)
+	if !ok || end+4 > len(msg) {
+		t.Fatalf("no question in %x", msg)
+	}
+	return end + 4
+}
+
+// scriptQueries are the queries of the scripts in testdata.
+func scriptQueries(tb testing.TB) (queries [][]byte) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for line := range strings.SplitSeq(string(text), "\n") {
+			fields := strings.Fields(line)
+			if len(fields) == 0 {
+				continue
+			}
+			switch fields[0] {
+			case "ask":
+				query, _, err := buildQuery(fields[1:])
+				if err != nil {
+					tb.Fatal(err)
+				}
+				queries = append(queries, query)
+			case "raw":
+				query, err := hex.DecodeString(strings.Join(fields[1:], ""))
+				if err != nil {
+					tb.Fatal(err)
+				}
+				queries = append(queries, query)
+			}
+		}
+	}
+	return queries
+}
