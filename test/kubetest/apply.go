@@ -42,7 +42,8 @@ type objectKey struct {
 // maps are merged, and null removes, as in "loadBalancer: {ingress: null}".
 // Namespaces that are missing are made; an object that names none belongs to
 // "default". After a CustomResourceDefinition Apply waits until its kinds can be
-// used. Fields unknown to the API server are errors.
+// used; the API server itself then holds up their first objects for two seconds,
+// so definitions are better given as Options.CRDs. Fields unknown to the API server are errors.
 func (c *Cluster) Apply(t testing.TB, data []byte) {
 	t.Helper()
 	if err := c.apply(context.Background(), data); err != nil {
@@ -52,10 +53,10 @@ func (c *Cluster) Apply(t testing.TB, data []byte) {
 
 // Delete removes an object at once, without a grace period. kind is a kind or a
 // resource in any case, such as "Ingress" or "httproutes", with the group behind
-// a dot where that is not clear. ns is "" for the namespace "default" and
-// for kinds without namespaces. An object with finalizers stays until someone
-// removes those, and one of a Namespace doesn't go away before Reset, as no
-// controller runs.
+// a dot where that is not clear. ns is "" for the namespace "default" and for
+// kinds without namespaces. An object with finalizers stays, marked as deleted,
+// until someone removes those; so does a Namespace until Reset, as no controller
+// runs.
 func (c *Cluster) Delete(t testing.TB, kind, ns, name string) {
 	t.Helper()
 	ctx, cancel := callContext()

@@ -56,7 +56,7 @@ func parse(data []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // manifestFiles returns path itself, or the YAML files of the folder path,
-// sorted by name.
+// sorted by name (but kustomization.yaml).
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -72,6 +72,9 @@ func manifestFiles(path string) ([]string, error) {
 	var files []string
 	for _, entry := range entries {
 		name := entry.Name()
+		if name == "kustomization.yaml" {
+			continue // a list of the others, not an object
+		}
 		if !entry.IsDir() && (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")) {
 			files = append(files, filepath.Join(path, name))
 		}
