@@ -43,7 +43,8 @@ type objectKey struct {
 // Namespaces that are missing are made; an object that names none belongs to
 // "default". After a CustomResourceDefinition Apply waits until its kinds can be
 // used; the API server itself then holds up their first objects for two seconds,
-// so definitions are better given as Options.CRDs. Fields unknown to the API server are errors.
+// so definitions are better given as Options.CRDs. Fields unknown to the API
+// server are errors.
 func (c *Cluster) Apply(t testing.TB, data []byte) {
 	t.Helper()
 	if err := c.apply(context.Background(), data); err != nil {
