@@ -19,7 +19,7 @@ func suggest(word string, candidates, all []string) string {
 // nearest returns the candidate with the fewest edits to word, or "" where
 // more than a third of the letters, or more than three, would have to change.
 func nearest(word string, candidates []string) string {
-	if len(word) > 64 { // no slip of the fingers
+	if len(word) < 3 || len(word) > 64 { // no slip of the fingers
 		return ""
 	}
 	best, least := "", min(3, (len(word)+2)/3)
@@ -30,6 +30,13 @@ func nearest(word string, candidates []string) string {
 	}
 	return best
 }
+
+// Suggest ends an error about a word that should be one of words, for flags
+// that are read elsewhere: "did you mean namespace?", or all that may be written.
+func Suggest(word string, words []string) string { return suggest(word, words, words) }
+
+// Nearest returns the one of words that word looks like a slip of, or "".
+func Nearest(word string, words []string) string { return nearest(word, words) }
 
 // editDistance counts the octets to insert, delete or replace, and the
 // neighbours to swap, that make b of a (optimal string alignment).
@@ -60,11 +67,12 @@ func editDistance(a, b string) int {
 const maxQuoted = 120
 
 // clip shortens text to what a message can hold.
-func clip(text string) string {
-	if len(text) <= maxQuoted {
+func clip(text string) string { return clipTo(text, maxQuoted) }
+
+func clipTo(text string, end int) string {
+	if len(text) <= end {
 		return text
 	}
-	end := maxQuoted
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
 	}

@@ -139,7 +139,7 @@ const (
 func (r Reason) Mendable() bool {
 	switch r {
 	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
-		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty, ReasonOutOfZone:
+		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
 		return true
 	}
 	return false

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterzone/clusterzone/sources"
+	"github.com/clusterzone/clusterzone/sources/cluster"
+	"github.com/clusterzone/clusterzone/sources/manifest"
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// objectSettings are what every command needs that looks at objects.
+type objectSettings struct {
+	general generalSettings
+	origin  originSettings
+	source  sources.Options
+	zone    zoneSettings
+}
+
+func (s *objectSettings) add(cmd *cobra.Command) {
+	s.origin.add(cmd)
+	addSourceFlags(cmd, &s.source)
+	s.zone.add(cmd)
+	s.general.add(cmd)
+}
+
+// A pipeline leads from an origin of objects to snapshots.
+type pipeline struct {
+	settings   *objectSettings
+	log        *slog.Logger
+	translator *sources.Translator
+	origins    []zones.Origin
+	store      *zones.Store
+	feed       *sources.Feed
+}
+
+// pipelineOptions are what differs between the commands.
+type pipelineOptions struct {
+	listen    []string // where the server answers, for its own address records
+	stateFile string
+	onCommit  func(zones.Commit)
+}
+
+// assemble builds the pipeline from settings. An error says which flag can't
+// be honoured.
+func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipeline, error) {
+	p := &pipeline{settings: s, log: log, store: &zones.Store{}}
+	var err error
+	if p.translator, err = sources.New(s.source); err != nil {
+		return nil, err
+	}
+	if p.origins, err = s.zone.build(p.translator.ZonesFromFilters(), o.listen); err != nil {
+		return nil, err
+	}
+	policy, err := parsePolicy(s.zone.policy)
+	if err != nil {
+		return nil, err
+	}
+	table := zones.NewTable(zones.Options{
+		Origins:    p.origins,
+		Sources:    p.translator.Sources(),
+		Policy:     policy,
+		DefaultTTL: uint32(s.zone.ttl / time.Second),
+	})
+	from := "the API server"
+	if len(s.origin.manifests) > 0 {
+		from = "the manifests"
+	}
+	p.feed, err = sources.NewFeed(sources.FeedOptions{
+		Table:      table,
+		Store:      p.store,
+		Translator: p.translator,
+		Needs:      p.translator.Needs(),
+		From:       from,
+		Log:        log,
+		OnCommit:   o.onCommit,
+		StateFile:  o.stateFile,
+	})
+	if err != nil {
+		// The file is for a quick start only: without it, the cluster is read.
+		log.Warn("the saved state is of no use; starting without it", "error", err)
+	}
+	return p, nil
+}
+
+// client returns a client of the cluster's API server.
+func (s *originSettings) client() (kubernetes.Interface, error) {
+	config, err := cluster.Config(cluster.Connection{
+		Kubeconfig: s.kubeconfig,
+		Context:    s.context,
+		Server:     s.server,
+		QPS:        float32(s.qps),
+		Burst:      s.burst,
+		UserAgent:  "clusterzone/" + programVersion(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// check refuses flags of the origin that exclude each other.
+func (s *originSettings) check() error {
+	if len(s.manifests) == 0 {
+		return nil
+	}
+	for _, other := range []struct{ name, value string }{
+		{"--kubeconfig", s.kubeconfig}, {"--context", s.context}, {"--server", s.server},
+	} {
+		if other.value != "" {
+			return fmt.Errorf("%s=%s and --manifests exclude each other: objects come from a cluster or from files", other.name, other.value)
+		}
+	}
+	return nil
+}
+
+// watch feeds the pipeline until ctx is done. set holds the manifests, and is
+// nil where the objects come from a cluster.
+func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *manifest.Set) error {
+	if set != nil {
+		return set.Run(ctx, p.log, p.feed)
+	}
+	return cluster.Run(ctx, client, cluster.Options{
+		Namespace:          p.settings.source.Namespace,
+		Kinds:              sources.Kinds(p.translator.Needs()),
+		AnnotationPrefixes: p.settings.source.AnnotationPrefixes,
+		RequestTimeout:     p.settings.origin.timeout,
+		Log:                p.log,
+	}, p.feed)
+}
+
+// loadManifests reads the files of --manifests; nil without any. What is odd
+// about them is logged.
+func (p *pipeline) loadManifests(stdin io.Reader) (*manifest.Set, error) {
+	paths := p.settings.origin.manifests
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	set, err := manifest.Load(paths, stdin)
+	if err != nil {
+		return nil, err
+	}
+	for _, finding := range set.Findings() {
+		p.log.Warn("manifest", "file", finding.File, "line", finding.Line, "message", finding.Message)
+	}
+	if ignored := set.Ignored(); len(ignored) > 0 {
+		p.log.Info("documents of kinds that are not read", "kinds", strings.Join(ignored, ", "))
+	}
+	return set, nil
+}
+
+// once reads all objects, applies them, and returns. Its error says what could
+// not be read; it is a failure where only a part of the objects is missing.
+func (p *pipeline) once(ctx context.Context, stdin io.Reader) error {
+	set, err := p.loadManifests(stdin)
+	if err != nil {
+		return err
+	}
+	if set != nil {
+		set.Report(p.feed)
+		p.feed.Apply()
+		return nil
+	}
+	client, err := p.settings.origin.client()
+	if err != nil {
+		return err
+	}
+	return p.readCluster(ctx, client)
+}
+
+// readCluster waits until every kind was read, or the request timeout ends.
+func (p *pipeline) readCluster(ctx context.Context, client kubernetes.Interface) error {
+	ctx, cancel := context.WithTimeout(ctx, p.settings.origin.timeout)
+	defer cancel()
+	done := make(chan error, 2)
+	go func() { done <- p.watch(ctx, client, nil) }()
+	go func() { done <- p.feed.Run(ctx) }()
+	ready := time.NewTicker(10 * time.Millisecond)
+	defer ready.Stop()
+	for !p.feed.Status().Ready {
+		select {
+		case <-ready.C:
+		case err := <-done:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return failure{fmt.Errorf("the cluster could not be read within --request-timeout=%s: waiting for %s%s", p.settings.origin.timeout, p.feed.Status().Waiting, problemsText(p.feed.Status()))}
+		}
+	}
+	if problems := problemsText(p.feed.Status()); problems != "" {
+		return failure{errors.New("not all objects could be read" + problems)}
+	}
+	return nil
+}
+
+// problemsText lists the kinds that can't be read, each after a semicolon.
+func problemsText(status sources.Status) string {
+	var text strings.Builder
+	seen := map[sources.Kind]bool{}
+	for _, source := range status.Sources {
+		for _, kind := range source.Kinds {
+			if kind.Problem != nil && !seen[kind.Kind] {
+				seen[kind.Kind] = true
+				fmt.Fprintf(&text, "; %s: %v", kind.Kind, kind.Problem)
+			}
+		}
+	}
+	return text.String()
+}
+
+func parsePolicy(text string) (zones.Policy, error) {
+	switch text {
+	case "namespace":
+		return zones.PolicyNamespace, nil
+	case "first":
+		return zones.PolicyFirst, nil
+	case "merge":
+		return zones.PolicyMerge, nil
+	}
+	return 0, fmt.Errorf("--conflict-policy=%s is no policy; %s", text, sources.Suggest(text, []string{"namespace", "first", "merge"}))
+}

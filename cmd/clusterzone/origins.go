@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// build makes the zones of --zone, or of the domain filters where there is
+// none.
+func (s *zoneSettings) build(fromFilters []zones.Name, listen []string) ([]zones.Origin, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	if len(s.zones) == 0 {
+		names = fromFilters
+	}
+	servers, err := s.servers()
+	if err != nil {
+		return nil, err
+	}
+	var hostmaster zones.Name
+	if s.hostmaster != "" {
+		if hostmaster, err = zones.ParseName(strings.Replace(s.hostmaster, "@", ".", 1)); err != nil {
+			return nil, fmt.Errorf("--hostmaster=%s is no mailbox name (%w); write it like hostmaster.corp.test", s.hostmaster, err)
+		}
+	}
+	var own []netip.Addr
+	if len(servers) == 0 {
+		own = ownAddresses(listen)
+	}
+	var origins []zones.Origin
+	for _, name := range names {
+		origin := zones.Origin{
+			Name:        name,
+			NS:          servers,
+			Hostmaster:  hostmaster,
+			TTL:         uint32(s.ttl / time.Second),
+			NegativeTTL: uint32(s.negativeTTL / time.Second),
+		}
+		if len(servers) == 0 {
+			origin.NS = []zones.NameServer{{Name: name.Child("ns1"), Addresses: own}}
+		}
+		origins = append(origins, origin)
+	}
+	return origins, nil
+}
+
+func (s *zoneSettings) names() ([]zones.Name, error) {
+	var names []zones.Name
+	for _, text := range s.zones {
+		name, err := zones.ParseHost(text)
+		if text == "." {
+			name, err = zones.Root, nil
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--zone=%s is no domain: %w; write it like corp.test", text, err)
+		case name.IsWildcard():
+			return nil, fmt.Errorf("--zone=%s is a wildcard; name the domain itself: %s", text, name.Parent())
+		case slices.Contains(names, name):
+			return nil, fmt.Errorf("--zone=%s is given twice; give each zone once", text)
+		case name.Child("hostmaster") == "":
+			return nil, fmt.Errorf("--zone=%s is too long: no name below it would fit", text)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// servers reads --nameserver name[=address,...].
+func (s *zoneSettings) servers() ([]zones.NameServer, error) {
+	var servers []zones.NameServer
+	for _, text := range s.nameservers {
+		host, list, _ := strings.Cut(text, "=")
+		name, err := zones.ParseHost(host)
+		if err != nil {
+			return nil, fmt.Errorf("--nameserver=%s: %s is no host name: %w", text, host, err)
+		}
+		server := zones.NameServer{Name: name}
+		for item := range strings.SplitSeq(list, ",") {
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			addr, err := netip.ParseAddr(item)
+			if err != nil || addr.Zone() != "" {
+				return nil, fmt.Errorf("--nameserver=%s: %q is no IP address; write name=192.0.2.53,2001:db8::53", text, item)
+			}
+			server.Addresses = append(server.Addresses, addr.Unmap())
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+// ownAddresses are those under which this server can be asked: the addresses
+// listened on, and for a wildcard those of the machine.
+func ownAddresses(listen []string) []netip.Addr {
+	var own []netip.Addr
+	for _, text := range listen {
+		host, _, err := net.SplitHostPort(text)
+		if err != nil {
+			continue // refused with a better word where it is listened on
+		}
+		addr, err := netip.ParseAddr(host)
+		if err == nil && !addr.IsUnspecified() {
+			own = append(own, addr.Unmap().WithZone(""))
+			continue
+		}
+		own = append(own, machineAddresses()...)
+	}
+	slices.SortFunc(own, netip.Addr.Compare)
+	return slices.Compact(own)
+}
+
+func machineAddresses() []netip.Addr {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // the NS record stands without addresses then
+	}
+	var global, loopback []netip.Addr
+	for _, a := range all {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err != nil {
+			continue
+		}
+		switch addr := prefix.Addr(); {
+		case addr.IsLoopback():
+			loopback = append(loopback, addr)
+		case addr.IsGlobalUnicast():
+			global = append(global, addr)
+		}
+	}
+	if len(global) == 0 {
+		return loopback
+	}
+	return global
+}
+
+var errNoZone = errors.New("no zone to serve: name the domain with --zone, like --zone corp.test")

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterzone/clusterzone/server"
+	"github.com/clusterzone/clusterzone/sources"
+	"github.com/clusterzone/clusterzone/sources/cluster"
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+const serveHelp = `Answer DNS queries for the zones, from the objects of a cluster or of files.
+
+Until every kind of object was read once, queries get SERVFAIL (never a
+negative answer that others would cache), unless --state-file has what was
+served before. Once read, answers go on without the API server.
+
+Example, in a cluster:
+
+  clusterzone serve --zone corp.example --nameserver ns1.corp.example=10.96.0.53
+
+Example, without a cluster:
+
+  clusterzone serve --zone corp.test --manifests ./manifests --listen 127.0.0.1:5353`
+
+func newServe() *cobra.Command {
+	var objects objectSettings
+	var serving serveSettings
+	cmd := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Run the server",
+		Long:  serveHelp,
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := resolve(cmd, os.LookupEnv); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), &objects, &serving, cmd.InOrStdin(), cmd.ErrOrStderr())
+		},
+	}
+	objects.add(cmd)
+	serving.add(cmd)
+	return cmd
+}
+
+// A daemon is one running server.
+type daemon struct {
+	log      *slog.Logger
+	serving  *serveSettings
+	pipeline *pipeline
+	client   kubernetes.Interface // nil with manifests
+	events   *cluster.Recorder    // nil without --events
+	registry *prometheus.Registry
+	dns      *server.Server
+	leaving  leaving
+}
+
+func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
+	log, err := objects.general.logger(stderr)
+	if err != nil {
+		return err
+	}
+	d, err := newDaemon(log, objects, serving)
+	if err != nil {
+		return err
+	}
+	return d.run(ctx, stdin)
+}
+
+// newDaemon checks every setting and builds the parts; it starts nothing.
+func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
+	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
+	if len(serving.listen) == 0 {
+		serving.listen = []string{":53"}
+	}
+	if err := objects.origin.check(); err != nil {
+		return nil, err
+	}
+	dns, err := serving.dnsServer()
+	if err != nil {
+		return nil, err
+	}
+	d.dns = dns
+	if len(objects.origin.manifests) == 0 {
+		if d.client, err = objects.origin.client(); err != nil {
+			return nil, err
+		}
+	} else if serving.events {
+		return nil, errors.New("--events needs a cluster to write events to; leave it out with --manifests")
+	}
+	d.pipeline, err = objects.assemble(log, pipelineOptions{
+		listen:    serving.listen,
+		stateFile: serving.stateFile,
+		onCommit:  d.committed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.pipeline.origins) == 0 {
+		return nil, errNoZone
+	}
+	d.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newCollector(d.pipeline),
+	)
+	d.dns.View = d.pipeline.store
+	d.dns.Log = log
+	d.dns.Metrics = server.NewMetrics(d.registry)
+	d.dns.Bound = func(addrs []netip.AddrPort) {
+		for _, addr := range addrs {
+			log.Info("answering", "address", addr.String(), "zones", originsText(d.pipeline.origins))
+		}
+	}
+	return d, nil
+}
+
+// dnsServer turns the flags into the server's options.
+func (s *serveSettings) dnsServer() (*server.Server, error) {
+	dns := &server.Server{TCP: server.TCPOptions{
+		MaxConnections: s.tcpConnections,
+		MaxPerClient:   s.tcpPerClient,
+		IdleTimeout:    s.tcpIdle,
+	}}
+	for _, limit := range []struct {
+		name       string
+		value, low int
+		high       int
+	}{
+		{"udp-size", s.maxUDP, 512, 4096},
+		{"tcp-connections", s.tcpConnections, 1, 1 << 20},
+		{"tcp-connections-per-client", s.tcpPerClient, 1, 1 << 20},
+	} {
+		if limit.value < limit.low || limit.value > limit.high {
+			return nil, fmt.Errorf("--%s=%d is out of range; write a number from %d to %d", limit.name, limit.value, limit.low, limit.high)
+		}
+	}
+	for i, text := range s.listen {
+		listen, err := server.ParseListen(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range dns.Listen {
+			if other == listen && listen.Port != 0 {
+				return nil, fmt.Errorf("--listen %q is given twice; give each address once", text)
+			}
+		}
+		s.listen[i] = listen.String()
+		dns.Listen = append(dns.Listen, listen)
+	}
+	mode, ok := map[string]server.EDEMode{"off": server.EDEOff, "code": server.EDECode, "full": server.EDEFull}[s.ede]
+	if !ok {
+		return nil, fmt.Errorf("--ede=%s is no mode; %s", s.ede, sources.Suggest(s.ede, []string{"off", "code", "full"}))
+	}
+	dns.Options = server.Options{MaxUDP: s.maxUDP, EDE: mode}
+	for _, text := range s.explainFrom {
+		for item := range strings.SplitSeq(text, ",") {
+			prefix, err := netip.ParsePrefix(strings.TrimSpace(item))
+			if err != nil {
+				return nil, fmt.Errorf("--explain-from=%s: %q is no network; write it like 10.0.0.0/8", text, item)
+			}
+			dns.Options.ExplainFrom = append(dns.Options.ExplainFrom, prefix.Masked())
+		}
+	}
+	return dns, nil
+}
+
+// run serves until a signal comes or a part fails.
+func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
+	set, err := d.pipeline.loadManifests(stdin)
+	if err != nil {
+		return err
+	}
+	web, err := d.openWeb()
+	if err != nil {
+		return err
+	}
+	defer web.close()
+
+	// Parts stop in this order: readiness fails, the delay passes, then the
+	// DNS server drains and the rest ends.
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+	parts, working := errgroup.WithContext(stop)
+	if d.serving.events {
+		d.events = cluster.NewRecorder(working, d.client, d.log)
+	}
+	parts.Go(func() error { return d.pipeline.feed.Run(working) })
+	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
+	parts.Go(func() error { return d.dns.Serve(working) })
+	parts.Go(func() error { return web.serve(working) })
+	parts.Go(func() error {
+		defer cancel()
+		d.waitForSignal(working)
+		return nil
+	})
+	return parts.Wait()
+}
+
+// waitForSignal returns when the server is to stop: at once after an
+// interrupt, some time after SIGTERM, so that whoever sends queries here can
+// notice that readiness fails.
+func (d *daemon) waitForSignal(ctx context.Context) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	select {
+	case <-ctx.Done():
+		return
+	case got := <-signals:
+		d.leaving.Store(true)
+		if got == os.Interrupt || d.serving.shutdownDelay == 0 {
+			d.log.Info("stopping")
+			return
+		}
+		d.log.Info("stopping after a delay; readiness fails meanwhile", "delay", d.serving.shutdownDelay)
+	}
+	delay := time.NewTimer(d.serving.shutdownDelay)
+	defer delay.Stop()
+	select {
+	case <-ctx.Done():
+	case <-signals:
+	case <-delay.C:
+	}
+}
+
+// committed logs what is new, and posts events.
+func (d *daemon) committed(commit zones.Commit) {
+	logSkipped(d.log, commit.Skipped)
+	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
+	if d.events == nil {
+		return
+	}
+	d.pipeline.feed.View(func(_ *zones.Table, object objectOf) {
+		d.events.Record(commit.Skipped, object)
+	})
+}
+
+func originsText(origins []zones.Origin) string {
+	var names []string
+	for _, origin := range origins {
+		names = append(names, origin.Name.String())
+	}
+	return strings.Join(names, ",")
+}
+
+// logSkipped logs each Skipped once, when it comes up: what an author can mend
+// as a warning, the rest for those who look closer, and counted.
+func logSkipped(log *slog.Logger, skips []zones.Skipped) {
+	quiet := map[zones.Reason]int{}
+	for _, skip := range skips {
+		name := skip.Asked
+		if skip.Name != "" {
+			name = skip.Name.String()
+		}
+		if skip.Reason.Mendable() {
+			log.Warn("skipped", "object", skip.Owner.String(), "name", name, "reason", string(skip.Reason), "message", skip.Message)
+			continue
+		}
+		quiet[skip.Reason]++
+		log.Debug("skipped", "object", skip.Owner.String(), "name", name, "reason", string(skip.Reason), "message", skip.Message)
+	}
+	if len(quiet) == 0 {
+		return
+	}
+	var counted []any
+	for reason, count := range quiet {
+		counted = append(counted, slog.Int(string(reason), count))
+	}
+	log.Info("skipped for reasons that are no fault of the objects; \"clusterzone explain NAME\" tells more", counted...)
+}
+
+// logChanges logs record sets at debug level, and warns of wildcards at an
+// apex: with a search domain they catch every name (PAINS 120).
+func logChanges(log *slog.Logger, changes []zones.Change, snap *zones.Snapshot) {
+	for _, change := range changes {
+		if change.New != nil && change.Old == nil && change.New.Name == change.Zone.Wildcard() {
+			log.Warn("a wildcard stands at the zone's apex: every name in the zone exists, also those that clients make with a search domain, like api.github.com."+change.Zone.String(),
+				"name", change.New.Name.String(), "type", change.New.Type.String())
+		}
+		if !log.Enabled(context.Background(), slog.LevelDebug) {
+			continue
+		}
+		set, what := change.New, "set"
+		if set == nil {
+			set, what = change.Old, "removed"
+		}
+		log.Debug("record set "+what, "zone", change.Zone.String(), "serial", snap.Zone(change.Zone).Serial(), "name", set.Name.String(), "type", set.Type.String(), "records", len(set.Data))
+	}
+}
