@@ -59,10 +59,11 @@ type ExplainedSkip struct {
 // Explain says why the question (name, kind) is answered as it is by the last
 // committed snapshot. TypeNone explains all types of the name.
 func (t *Table) Explain(name Name, kind Type) Explanation {
-	return t.explain(name, kind, maxLinks)
+	return t.explain(name, kind, nil)
 }
 
-func (t *Table) explain(name Name, kind Type, depth int) Explanation {
+// explain explains a name to which the CNAMEs of the names passed lead.
+func (t *Table) explain(name Name, kind Type, passed []Name) Explanation {
 	snap := t.snapshot
 	if snap == nil {
 		snap = &Snapshot{}
@@ -75,9 +76,11 @@ func (t *Table) explain(name Name, kind Type, depth int) Explanation {
 	}
 	snap.Lookup(name, asked, &a)
 	x.Wildcard = a.Wildcard
+	passed = append(passed, name)
+	var loop Name
 	if len(a.Section) > 0 && a.Section[0].Owner == name && a.Section[0].Set.Type == TypeCNAME {
 		x.Outcome = Hit.String()
-		x.Target = t.explainTarget(snap, a.Section[0].Set, kind, depth)
+		x.Target, loop = t.explainTarget(snap, a.Section[0].Set, kind, passed)
 	} else {
 		x.Outcome = a.Kind.String()
 	}
@@ -88,16 +91,24 @@ func (t *Table) explain(name Name, kind Type, depth int) Explanation {
 	x.addSkipped(t)
 	x.Detail = detail(x, a, snap)
 	x.Next = t.next(x, a, snap)
+	if loop != "" {
+		x.Next = fmt.Sprintf("the CNAMEs lead back to %s, so that they give no addresses: point one of them elsewhere", loop)
+	}
 	return x
 }
 
-func (t *Table) explainTarget(snap *Snapshot, alias *RRSet, kind Type, depth int) *Explanation {
+// explainTarget explains the name that a CNAME leads to, where it is ours and
+// new; one that was passed before is returned as loop.
+func (t *Table) explainTarget(snap *Snapshot, alias *RRSet, kind Type, passed []Name) (x *Explanation, loop Name) {
 	target := alias.Data[0].Target(TypeCNAME)
-	if depth == 0 || kind == TypeCNAME || snap.ZoneOf(target) == nil {
-		return nil
+	switch {
+	case kind == TypeCNAME || snap.ZoneOf(target) == nil || len(passed) > maxLinks:
+		return nil, ""
+	case slices.Contains(passed, target):
+		return nil, target
 	}
-	x := t.explain(target, kind, depth-1)
-	return &x
+	explained := t.explain(target, kind, passed)
+	return &explained, ""
 }
 
 // addRecords lists the sets that stand at the name, or at the wildcard that
@@ -162,6 +173,26 @@ func (x *Explanation) addSkippedAt(t *Table, name Name) {
 	}
 }
 
+// hiddenWildcard returns the wildcard that people would expect to cover a name
+// that does not exist, and the name's closest encloser (RFC 4592 section 2.2.1):
+// where that is not the wildcard's parent, it hides the wildcard.
+func (z *Zone) hiddenWildcard(name Name) (wildcard, encloser Name) {
+	for rest := name; rest != z.origin.Name && rest != ""; {
+		rest = rest.Parent()
+		n := z.tree.get(rest)
+		if n == nil {
+			continue
+		}
+		if encloser == "" {
+			encloser = rest
+		}
+		if n.wildcard {
+			return rest.Wildcard(), encloser
+		}
+	}
+	return "", encloser
+}
+
 // detail says the outcome in one sentence.
 func detail(x Explanation, a Answer, snap *Snapshot) string {
 	kind := "any type"
@@ -178,7 +209,15 @@ func detail(x Explanation, a Answer, snap *Snapshot) string {
 	case TooLong.String():
 		return "a DNAME substitution makes the name too long: queries get YXDOMAIN"
 	case NXDomain.String():
-		return fmt.Sprintf("%s does not exist: queries get NXDOMAIN", x.Name)
+		text := fmt.Sprintf("%s does not exist: queries get NXDOMAIN", x.Name)
+		switch wildcard, encloser := a.Zone.hiddenWildcard(x.Name); {
+		case wildcard == "":
+		case wildcard.Parent() == encloser:
+			text += fmt.Sprintf("; the wildcard %s covers it, but no name with the label %s is made from a wildcard, since that would break the issuing of certificates", wildcard, acmeChallenge)
+		default:
+			text += fmt.Sprintf("; the wildcard %s does not cover it, since %s exists and is closer (RFC 4592)", wildcard, encloser)
+		}
+		return text
 	case NoData.String():
 		if len(x.Records) == 0 && len(x.Skipped) == 0 {
 			return fmt.Sprintf("%s exists without records of %s (names below it exist): queries get NOERROR and no answer", x.Name, kind)
@@ -215,6 +254,13 @@ func (t *Table) next(x Explanation, a Answer, snap *Snapshot) string {
 	case len(x.Skipped) > 0 && (x.Outcome == NXDomain.String() || x.Outcome == NoData.String()):
 		return x.Skipped[0].Reason.hint(x.Skipped[0].Object)
 	case x.Outcome == NXDomain.String():
+		switch wildcard, encloser := a.Zone.hiddenWildcard(x.Name); {
+		case wildcard == "":
+		case wildcard.Parent() == encloser:
+			return "name the host itself in an object, if it should have a record"
+		default:
+			return fmt.Sprintf("name the host itself in an object, or the wildcard %s", encloser.Wildcard())
+		}
 		return "no object asks for this name: look for a misspelt host, an object in another cluster, or a source that --source leaves out"
 	case x.Outcome == NoData.String() && x.Type != TypeNone && len(x.Records) == 0:
 		return "ask for another type: this name has none of " + x.Type.String()
