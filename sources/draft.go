@@ -136,7 +136,7 @@ func (d *draft) object(claims []zones.Claim) zones.Object {
 // it has no records before mere remarks.
 func compareSkipped(a, b zones.Skipped) int {
 	return cmp.Or(
-		cmp.Compare(a.Name, b.Name),
+		a.Name.Compare(b.Name),
 		cmp.Compare(a.Asked, b.Asked),
 		cmp.Compare(remark(a.Reason), remark(b.Reason)),
 		cmp.Compare(a.Type, b.Type),

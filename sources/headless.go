@@ -2,6 +2,7 @@ package sources
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,11 +67,11 @@ func (d *draft) wishUnreadable(names []named, kind Kind, err error) {
 // endpointsMode says which addresses stand for an endpoint: those of the slice
 // ("") or one of the annotation's values.
 func (d *draft) endpointsMode() string {
-	text, ok := d.annotations.get(keyEndpointsType)
+	text := d.annotations.value(keyEndpointsType)
 	switch {
 	case text == endpointsNodeExternalIP || text == endpointsHostIP:
 		return text
-	case ok:
+	case text != "":
 		d.note(zones.ReasonInvalidValue, fmt.Sprintf("the annotation %s is %s and has no effect; write %s or %s",
 			keyEndpointsType, quote(text), endpointsNodeExternalIP, endpointsHostIP))
 	}
@@ -216,8 +217,8 @@ func (d *draft) publishMembers(name named, members []member) {
 		}
 		return
 	}
-	for label, group := range byLabel {
-		d.publishPodName(name, label, group)
+	for _, label := range slices.Sorted(maps.Keys(byLabel)) {
+		d.publishPodName(name, label, byLabel[label])
 	}
 }
 
@@ -229,11 +230,16 @@ func (d *draft) publishPodName(name named, label string, group []member) {
 	}
 	w := wish{reason: zones.ReasonNotReady, why: "the endpoint is not ready"}
 	var all []targetList
+	var whys []string
 	for _, m := range group {
 		if m.ready {
 			all = append(all, m.targets)
-			w.reason, w.why = zones.ReasonNoAddress, m.why
+			whys = append(whys, m.why)
 		}
+	}
+	if len(whys) > 0 {
+		slices.Sort(whys)
+		w.reason, w.why = zones.ReasonNoAddress, some(slices.Compact(whys))
 	}
 	d.wish([]named{{name: child, from: fromPodHostname + name.from, internal: name.internal}}, joinTargets(all...), w)
 }

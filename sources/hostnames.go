@@ -27,6 +27,14 @@ type named struct {
 	internal bool // named by internal-hostname: the view from inside the cluster
 }
 
+// place is an origin of names or targets as it stands in a sentence.
+func place(from string) string {
+	if strings.Contains(from, "annotation") {
+		return "the " + from
+	}
+	return from
+}
+
 // splitList splits a list in an annotation: commas and any white space
 // separate, empty items count for nothing.
 func splitList(text string) []string {
@@ -45,7 +53,7 @@ func (d *draft) parseNames(texts []string, from string) []named {
 		name, err := zones.ParseHost(text)
 		if err != nil {
 			d.skipAsked(text, zones.ReasonInvalidName,
-				fmt.Sprintf("%s in %s is no host name: %v; write a name like shop.example.com", quote(text), from, err))
+				fmt.Sprintf("%s in %s is no host name: %v; write a name like shop.example.com", quote(text), place(from), err))
 			continue
 		}
 		if !seen[name] {

@@ -152,7 +152,7 @@ func (d *draft) templateNames(t nameTemplates, obj any, from string) []named {
 func (d *draft) templateItems(t nameTemplates, obj any, from string) []string {
 	items, broken, err := t.run(d.source, obj)
 	if err != nil {
-		d.skip("", zones.TypeNone, zones.ReasonTemplate, fmt.Sprintf("%s failed: %s", from, clip(err.Error())))
+		d.skip("", zones.TypeNone, zones.ReasonTemplate, fmt.Sprintf("%s failed at line %s", from, clipTo(err.Error(), 4*maxQuoted)))
 	}
 	for _, item := range broken {
 		d.skipAsked(item, zones.ReasonTemplate, fmt.Sprintf("%s gave %s, since the object lacks a value that the template prints", from, quote(item)))

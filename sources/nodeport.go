@@ -19,6 +19,9 @@ const (
 // publishNodePort asks for each name with the addresses of the Nodes, and for
 // an SRV record for each of the Service's ports below it.
 func (d *draft) publishNodePort(svc *corev1.Service, names []named, n neighbours) {
+	for _, name := range names {
+		d.wishPorts(svc, name)
+	}
 	if err := n.unreadable(KindNode); err != nil {
 		d.wishUnreadable(names, KindNode, err)
 		return
@@ -37,9 +40,6 @@ func (d *draft) publishNodePort(svc *corev1.Service, names []named, n neighbours
 		targets, w.why = d.nodePortAddresses(nodes)
 	}
 	d.wish(names, targets, w)
-	for _, name := range names {
-		d.wishPorts(svc, name)
-	}
 }
 
 // portNodes returns the Nodes through which the Service can be reached: with
@@ -110,13 +110,12 @@ func isReady(pod *corev1.Pod) bool {
 // annotation says, else the external ones if any Node has one, else the
 // internal ones.
 func (d *draft) nodePortAddresses(nodes []*corev1.Node) (targets targetList, why string) {
-	access, ok := d.annotations.get(keyAccess)
-	switch {
+	switch access := d.annotations.value(keyAccess); {
 	case access == accessPublic:
 		return d.publicAddresses(nodes), `no Node has an address of type ExternalIP, and the access annotation is "public"`
 	case access == accessPrivate:
 		return nodeAddresses(nodes, corev1.NodeInternalIP), `no Node has an address of type InternalIP, and the access annotation is "private"`
-	case ok:
+	case access != "":
 		d.note(zones.ReasonInvalidValue, fmt.Sprintf(`the annotation %s is %s and has no effect; write "public" or "private"`, keyAccess, quote(access)))
 	}
 	if !nodeAddresses(nodes, corev1.NodeExternalIP).empty() {

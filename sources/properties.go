@@ -46,7 +46,7 @@ func isOptionKey(key string) bool {
 // readProperties reads what annotations say about all records of the object:
 // TTL, set-identifier and options.
 func (d *draft) readProperties() {
-	if text, ok := d.annotations.get(keyTTL); ok {
+	if text := d.annotations.value(keyTTL); text != "" {
 		ttl, err := parseTTL(text)
 		if err != nil {
 			d.note(zones.ReasonInvalidTTL, fmt.Sprintf("the ttl annotation %s %v", quote(text), err))
@@ -54,12 +54,12 @@ func (d *draft) readProperties() {
 		d.ttl = ttl
 	}
 	d.setIdentifier = d.annotations.value(keySetIdentifier)
-	switch text, ok := d.annotations.get(keyAlias); {
+	switch text := d.annotations.value(keyAlias); {
 	case text == "true":
 		d.options = append(d.options, zones.Option{Key: keyAlias, Value: "true"})
 	case text == "false" && d.tr.options.PreferAlias:
 		d.note(zones.ReasonIgnoredProperty, `the alias annotation "false" doesn't override --prefer-alias`)
-	case ok && text != "false":
+	case text != "" && text != "false":
 		d.note(zones.ReasonInvalidValue, fmt.Sprintf(`the alias annotation %s has no effect; write "true"`, quote(text)))
 	}
 	if text, ok := d.annotations.get(keyRecordType); ok {

@@ -80,7 +80,7 @@ func readTargets(texts []string, from string) targetList {
 		}
 		t, problem := parseTarget(text)
 		if problem != "" {
-			list.problems = append(list.problems, fmt.Sprintf("%s in %s %s", quote(text), from, problem))
+			list.problems = append(list.problems, fmt.Sprintf("%s in %s %s", quote(text), place(from), problem))
 			continue
 		}
 		list.targets = append(list.targets, t)

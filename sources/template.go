@@ -29,7 +29,7 @@ func parseTemplates(flag string, values []string) (nameTemplates, error) {
 	for _, source := range sourceNames {
 		t, err := template.New(flag).Funcs(templateFuncs(source)).Parse(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s can't be read: %w; templates are in Go's text/template syntax, like {{.Name}}.example.com",
+			return nil, fmt.Errorf("%s=%s can't be read: line %w; templates are in Go's text/template syntax, like {{.Name}}.example.com",
 				flag, text, trimTemplateError(err))
 		}
 		compiled[source] = t
@@ -37,9 +37,15 @@ func parseTemplates(flag string, values []string) (nameTemplates, error) {
 	return compiled, nil
 }
 
-// trimTemplateError cuts "template: " off, which names nothing.
+// trimTemplateError cuts off what text/template says of the template's name,
+// which is the flag's, and leaves line and column.
 func trimTemplateError(err error) error {
-	return errors.New(strings.TrimPrefix(err.Error(), "template: "))
+	text := err.Error()
+	for _, flag := range []string{fromFQDNTemplate, fromFQDNTarget} {
+		text = strings.TrimPrefix(text, "template: "+flag+":")
+		text = strings.Replace(text, fmt.Sprintf("executing %q ", flag), "", 1)
+	}
+	return errors.New(text)
 }
 
 // templateFuncs are the functions beside text/template's own.
@@ -77,7 +83,6 @@ func hasKey(values any, key string) (ok bool, err error) {
 		_, ok = values[key]
 	case map[string]any:
 		_, ok = values[key]
-	case nil:
 	default:
 		return false, fmt.Errorf("hasKey wants a map, not %T", values)
 	}
@@ -111,7 +116,10 @@ func (t nameTemplates) run(source string, obj any) (items, broken []string, err 
 			return nil, nil, trimTemplateError(err)
 		}
 		again, jsonErr := execute(t[source], data)
-		if jsonErr != nil || strings.Contains(again, noValue) {
+		switch {
+		case jsonErr != nil && strings.Contains(err.Error(), "can't evaluate field"):
+			return nil, nil, fmt.Errorf("%w; with the keys of its JSON form, at line %w", trimTemplateError(err), trimTemplateError(jsonErr))
+		case jsonErr != nil || strings.Contains(again, noValue):
 			return nil, nil, trimTemplateError(err)
 		}
 		text = again
