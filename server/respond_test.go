@@ -282,6 +282,31 @@ func TestResponderKeepsNothing(t *testing.T) {
 	}
 }
 
+// An idle Responder must not keep an old snapshot in memory.
+func TestResponderReleases(t *testing.T) {
+	t.Parallel()
+	snap := sizes(t).snapshot()
+	var r Responder
+	for _, words := range []string{"c3.corp.test A", "mx10.corp.test MX", "absent.corp.test A", "x.ns3.corp.test A"} {
+		query, peer := askFor(t, words)
+		r.Respond(nil, query, snap, peer)
+		a := &r.answer
+		if a.Zone != nil || a.End != nil || a.Wildcard != "" || a.Reason != "" {
+			t.Errorf("%s: the answer is kept: %+v", words, a)
+		}
+		for _, section := range [][]zones.Entry{a.Section, a.Authority, a.Additional} {
+			for _, entry := range section[:cap(section)] {
+				if entry != (zones.Entry{}) {
+					t.Errorf("%s: an entry is kept: %v", words, entry)
+				}
+			}
+		}
+		if r.out.buf != nil || r.out.question != "" {
+			t.Errorf("%s: the reply is kept", words)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	some := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8::/32")}
