@@ -96,3 +96,40 @@ func TestCompressionForgets(t *testing.T) {
 		}
 	}
 }
+
+// Pointers have 14 bits: a name that stands beyond their reach is written again.
+func TestCompressionReach(t *testing.T) {
+	t.Parallel()
+	name := string(zones.Root.Child("test").Child("corp"))
+	for _, at := range []int{maxPointer - 1, maxPointer} {
+		var c compressor
+		c.begin()
+		buf := c.append(make([]byte, at), 0, name)
+		end := len(buf)
+		buf = c.append(buf, 0, name)
+		if got, ok := appendExpanded(nil, buf, end); !ok || string(got) != name {
+			t.Errorf("after a name at %d: %q (%v), want %s", at, got, ok, zones.Name(name))
+		}
+		if pointed := len(buf) == end+2; pointed != (at < maxPointer) {
+			t.Errorf("after a name at %d: a pointer is %v", at, pointed)
+		}
+	}
+}
+
+// When the generation counter wraps, what is left of the first generation must
+// not take up the table.
+func TestCompressionWraps(t *testing.T) {
+	t.Parallel()
+	name := string(zones.Root.Child("test").Child("corp"))
+	var c compressor
+	c.begin()
+	for i := range c.slots {
+		c.slots[i] = compressSlot{generation: c.generation}
+	}
+	c.generation = ^uint32(0)
+	c.begin()
+	buf := c.append(make([]byte, headerSize), 0, name)
+	if again := c.append(buf, 0, name); len(again) != len(buf)+2 {
+		t.Errorf("the second name is no pointer: %x", again)
+	}
+}
