@@ -9,10 +9,6 @@ import (
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// reasonUnreadable: objects of a kind that decides the targets can't be read.
-// It is not for the author of the object to mend.
-const reasonUnreadable zones.Reason = "unreadable"
-
 // A draft is one translation under way: what the object wishes for before
 // stand-ins, filters and merging, which settle applies in one place.
 type draft struct {

@@ -41,7 +41,7 @@ func (d *draft) publishHeadless(svc *corev1.Service, names []named, n neighbours
 			return
 		}
 		for _, name := range names {
-			d.skip(name.name, zones.TypeNone, reasonUnreadable,
+			d.skip(name.name, zones.TypeNone, zones.ReasonUnreadable,
 				fmt.Sprintf("hostname and target of the Pods don't count, since Pods can't be read: %v", err))
 		}
 	}
@@ -61,7 +61,7 @@ func (d *draft) publishHeadless(svc *corev1.Service, names []named, n neighbours
 }
 
 func (d *draft) wishUnreadable(names []named, kind Kind, err error) {
-	d.wish(names, targetList{}, wish{reason: reasonUnreadable, why: fmt.Sprintf("%ss can't be read: %v", kind, err)})
+	d.wish(names, targetList{}, wish{reason: zones.ReasonUnreadable, why: fmt.Sprintf("%ss can't be read: %v", kind, err)})
 }
 
 // endpointsMode says which addresses stand for an endpoint: those of the slice

@@ -127,6 +127,7 @@ const (
 	ReasonTargetNet       Reason = "target-net-filter"
 	ReasonRecordType      Reason = "record-type-filter"
 	ReasonNotReady        Reason = "endpoint-not-ready"
+	ReasonUnreadable      Reason = "unreadable"     // objects that it depends on can't be read
 	ReasonOutOfZone       Reason = "out-of-zone"    // in none of the served zones
 	ReasonConflict        Reason = "conflict"       // another namespace's object owns the name
 	ReasonCNAMEConflict   Reason = "cname-conflict" // a CNAME beside other data, or a second CNAME
@@ -143,4 +144,21 @@ func (r Reason) Mendable() bool {
 		return true
 	}
 	return false
+}
+
+// remark reports whether r is about a detail only: the name stands without it.
+func (r Reason) remark() bool {
+	switch r {
+	case ReasonInvalidTTL, ReasonInvalidValue, ReasonIgnoredProperty:
+		return true
+	}
+	return false
+}
+
+// weight puts remarks after reasons.
+func (r Reason) weight() int {
+	if r.remark() {
+		return 1
+	}
+	return 0
 }

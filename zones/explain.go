@@ -275,6 +275,8 @@ func (r Reason) hint(object string) string {
 		return "check the controller or cloud that should give " + object + " an address: its status is still empty (kubectl get -o yaml shows it)"
 	case ReasonNotReady:
 		return "check the readiness of the Pods behind " + object
+	case ReasonUnreadable:
+		return "give the server's account the right to read the kind that the message names; /readyz tells when it can"
 	case ReasonNotPublished:
 		return "publish it with the flag or annotation that the message names, if it should have a record"
 	case ReasonOptOut:

@@ -23,18 +23,19 @@ func (t *Table) settleName(name Name, result *Commit) {
 	e.lost = settled.lost
 	if b != nil {
 		b.update(name, settled.sets, settled.claimed, &result.Changes)
-		t.setReason(name, e)
+		t.setReason(name, e, len(settled.sets) > 0)
 	}
 	if len(e.claims) == 0 && len(e.skipped) == 0 {
 		delete(t.names, name)
 	}
 }
 
-// setReason keeps the sentence that a negative answer for the name carries.
-func (t *Table) setReason(name Name, e *entry) {
+// setReason keeps the sentence that a negative answer for the name carries. A
+// remark is no reason for a name that has records.
+func (t *Table) setReason(name Name, e *entry, hasRecords bool) {
 	var buf keyBuffer
 	skips := e.allSkipped()
-	if len(skips) == 0 {
+	if len(skips) == 0 || hasRecords && skips[0].Reason.remark() {
 		t.reasons.Delete(buf.key(name))
 		return
 	}
@@ -45,8 +46,8 @@ func (t *Table) setReason(name Name, e *entry) {
 	t.reasons.Insert(append([]byte(nil), buf.key(name)...), why)
 }
 
-// allSkipped returns the name's skips in a fixed order, those of the whole name
-// before those of one type.
+// allSkipped returns the name's skips in a fixed order: reasons before remarks,
+// those of the whole name before those of one type.
 func (e *entry) allSkipped() []Skipped {
 	all := append(slices.Clone(e.skipped), e.lost...)
 	sortSkipped(all)
@@ -56,6 +57,7 @@ func (e *entry) allSkipped() []Skipped {
 func sortSkipped(skips []Skipped) {
 	slices.SortFunc(skips, func(a, b Skipped) int {
 		return cmp.Or(
+			cmp.Compare(a.Reason.weight(), b.Reason.weight()),
 			cmp.Compare(min(a.Type, 1), min(b.Type, 1)),
 			a.Owner.compare(b.Owner),
 			a.Name.Compare(b.Name),
