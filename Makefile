@@ -20,7 +20,7 @@ help: ## show the targets
 
 .PHONY: build
 build: ## build bin/clusterzone
-	$(GO) build -trimpath -o bin/ ./cmd/clusterzone
+	$(GO) build -o bin/ ./cmd/clusterzone
 
 # The lines to try stand in the example files, each with the answer it gives.
 .PHONY: run
