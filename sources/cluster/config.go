@@ -71,6 +71,9 @@ func find(c Connection) (*rest.Config, error) {
 			return nil, fmt.Errorf("%s can't be read (%w); name an existing file", where, err)
 		}
 	}
+	if raw, err := rules.Load(); err == nil && c.Context != "" && raw.Contexts[c.Context] == nil {
+		return nil, fmt.Errorf("--context=%s is not in %s; `kubectl config get-contexts` lists those that are", c.Context, where)
+	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
 		CurrentContext: c.Context,
 		ClusterInfo:    clientcmdapi.Cluster{Server: c.Server},
@@ -80,8 +83,6 @@ func find(c Connection) (*rest.Config, error) {
 		return config, nil
 	case clientcmd.IsEmptyConfig(err):
 		return nil, errors.New("no API server is known here; give --kubeconfig or --server, set KUBECONFIG, or read objects from files with --manifests")
-	case c.Context != "" && (clientcmd.IsContextNotFound(err) || errors.Is(err, clientcmd.ErrNoContext)):
-		return nil, fmt.Errorf("--context=%s is not in %s; `kubectl config get-contexts` lists those that are", c.Context, where)
 	}
 	return nil, fmt.Errorf("%s can't be used (%w); mend the file or name another", where, err)
 }

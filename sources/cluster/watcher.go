@@ -2,8 +2,11 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/url"
 	"sync"
 	"time"
 
@@ -111,7 +114,20 @@ func (w *kindWatcher) explain(err error) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("the API server does not serve this kind (%w)", err)
 	}
-	return &sources.Unreachable{Err: err}
+	return &sources.Unreachable{Err: plain(err)}
+}
+
+// plain cuts out of an error what differs from try to try: the request's URL
+// with its random timeout, and the port on this side of the connection. What
+// stays the same is reported once.
+func plain(err error) error {
+	if request := (*url.Error)(nil); errors.As(err, &request) {
+		err = request.Err
+	}
+	if connection := (*net.OpError)(nil); errors.As(err, &connection) && connection.Addr != nil {
+		return fmt.Errorf("%s %s %s: %w", connection.Op, connection.Net, connection.Addr, connection.Err)
+	}
+	return err
 }
 
 func refused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
