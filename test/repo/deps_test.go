@@ -114,10 +114,8 @@ func TestBadDependencies(t *testing.T) {
 	for _, p := range packages(t) {
 		seen[top(p)] = true
 		for bad, why := range badDeps[top(p)] {
-			for _, dep := range p.Deps {
-				if matches(dep, bad) {
-					t.Errorf("%s depends on %s: %s", p.short(), dep, why)
-				}
+			if i := slices.IndexFunc(p.Deps, func(dep string) bool { return matches(dep, bad) }); i >= 0 {
+				t.Errorf("%s depends on %s: %s (go mod why, or go list -deps, shows the way)", p.short(), p.Deps[i], why)
 			}
 		}
 		for bad, why := range badImports[top(p)] {
