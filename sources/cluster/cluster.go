@@ -41,9 +41,10 @@ type Options struct {
 // Run watches the kinds until ctx is done, and hands over to sink what it sees.
 // It returns an error only where a kind is unknown.
 //
-// A kind that the API server refuses (403) or does not know (404) is reported to
-// the sink at once, and tried again with growing pauses of about 10 seconds at
-// most; so is an API server that can't be reached, as *sources.Unreachable.
+// A kind that the API server refuses (403) or does not know (404) for a second is
+// reported to the sink as a problem of its own, and tried again with growing
+// pauses of about 10 seconds at most; so is, at once and as *sources.Unreachable,
+// an API server that can't be reached.
 // Objects are handed over on client-go's goroutines, one for each kind.
 func Run(ctx context.Context, client kubernetes.Interface, options Options, sink sources.Sink) error {
 	if options.Log == nil {

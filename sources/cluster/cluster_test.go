@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,12 +33,11 @@ import (
 type script struct {
 	mu    sync.Mutex
 	lines []string
-	errs  map[sources.Kind]error
 	news  chan struct{}
 }
 
 func newScript() *script {
-	return &script{errs: make(map[sources.Kind]error), news: make(chan struct{}, 1)}
+	return &script{news: make(chan struct{}, 1)}
 }
 
 func (s *script) write(line string) {
@@ -63,7 +63,10 @@ func (s *script) Gone(kind sources.Kind, namespace, name string) {
 func (s *script) Synced(kind sources.Kind, problem error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.errs[kind] = problem
+	if unreachable := (*sources.Unreachable)(nil); errors.As(problem, &unreachable) {
+		s.write(fmt.Sprintf("waiting %s %v", kind, problem))
+		return
+	}
 	s.write(fmt.Sprintf("synced %s %v", kind, problem))
 }
 
@@ -149,8 +152,8 @@ func TestRunHandsOver(t *testing.T) {
 	}
 }
 
-// TestRunRefused: a kind that is refused is reported at once, alone, once; and
-// comes on when it is allowed.
+// TestRunRefused: a kind that is refused is waited for at first and then reported,
+// alone, once; and comes on when it is allowed.
 func TestRunRefused(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []struct {
@@ -164,19 +167,18 @@ func TestRunRefused(t *testing.T) {
 			t.Parallel()
 			client := fake.NewClientset(ingress("web", "a", "1"),
 				&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "p", Labels: map[string]string{"v": "1"}}})
-			refusals := 0 // calls to reactors are serialised
+			var allowed atomic.Bool
 			client.PrependReactor("list", "pods", func(kubetesting.Action) (bool, runtime.Object, error) {
-				if refusals++; refusals <= 2 {
-					return true, nil, refusal.err
-				}
-				return false, nil, nil
+				return !allowed.Load(), nil, refusal.err
 			})
 			sink := run(t, client, Options{Kinds: []sources.Kind{sources.KindIngress, sources.KindPod}})
-			sink.await(t, "synced Pod "+refusal.says)
+			sink.await(t, "waiting Pod "+refusal.says)
 			sink.await(t, "synced Ingress <nil>")
-			lines := sink.await(t, "synced Pod <nil>")
-			if n := strings.Count(strings.Join(lines, "\n"), refusal.says); n != 1 {
-				t.Errorf("it was said %d times, want once:\n%s", n, strings.Join(lines, "\n"))
+			sink.await(t, "synced Pod "+refusal.says)
+			allowed.Store(true)
+			text := strings.Join(sink.await(t, "synced Pod <nil>"), "\n")
+			if n := strings.Count(text, "synced Pod "+refusal.says); n != 1 || strings.Count(text, "waiting Pod") != 1 {
+				t.Errorf("each turn is to be said once:\n%s", text)
 			}
 			sink.await(t, "set Pod web/p 1")
 		})
@@ -198,14 +200,9 @@ func TestRunUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := run(t, client, Options{Kinds: []sources.Kind{sources.KindIngress}})
-	lines := sink.await(t, "synced Ingress ")
-	if want := "synced Ingress dial tcp " + address + ": connect: connection refused"; lines[0] != want {
+	lines := sink.await(t, "waiting Ingress ")
+	if want := "waiting Ingress dial tcp " + address + ": connect: connection refused"; lines[0] != want {
 		t.Errorf("got  %s\nwant %s", lines[0], want)
-	}
-	sink.mu.Lock()
-	defer sink.mu.Unlock()
-	if unreachable := (*sources.Unreachable)(nil); !errors.As(sink.errs[sources.KindIngress], &unreachable) {
-		t.Errorf("%v is not Unreachable", sink.errs[sources.KindIngress])
 	}
 }
 
@@ -226,7 +223,7 @@ func TestRunTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	sink := run(t, client, Options{Kinds: []sources.Kind{sources.KindNode}, RequestTimeout: 20 * time.Millisecond})
-	sink.await(t, "synced Node no answer to a watch within 20ms")
+	sink.await(t, "waiting Node no answer to a watch within 20ms")
 }
 
 // TestRunRelist: what was deleted while the watch was broken is found out.
@@ -283,7 +280,7 @@ func TestRunTroubleLater(t *testing.T) {
 	mu.Lock()
 	open.Stop()
 	mu.Unlock()
-	before := len(sink.await(t, "synced Ingress the API server forbids it"))
+	before := len(sink.await(t, "waiting Ingress the API server forbids it"))
 	<-opened
 	limit := time.After(30 * time.Second)
 	for {

@@ -30,6 +30,12 @@ const (
 	refusedLimit     = 10 * time.Second
 )
 
+// refusalPatience is how long a kind may be refused before that counts. An API
+// server that has just started refuses everything for a moment, until it has
+// read its roles: taken at its word, half of the sources would be off and their
+// names would not exist (DESIGN rule 1).
+const refusalPatience = time.Second
+
 // A kindWatcher watches one kind: an informer's list and watch calls, tried
 // again until they succeed, with every turn reported to the sink. The trying
 // happens below the informer, whose own pauses grow to a minute and which does
@@ -43,8 +49,9 @@ type kindWatcher struct {
 	sink    sources.Sink
 
 	mu      sync.Mutex
-	synced  bool   // every object of the first list was handed over
-	problem string // as reported last
+	synced  bool      // every object of the first list was handed over
+	problem error     // as reported last
+	refused time.Time // since when it is refused; zero when it isn't
 }
 
 // register makes the kind's informer in the factory and has its objects handed
@@ -82,7 +89,7 @@ func (w *kindWatcher) register(ctx context.Context, factory informers.SharedInfo
 func (w *kindWatcher) noteSynced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.synced, w.problem = true, ""
+	w.synced, w.problem = true, nil
 	w.sink.Synced(w.kind, nil)
 }
 
@@ -92,29 +99,40 @@ func (w *kindWatcher) report(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
-		if w.synced && w.problem != "" {
-			w.problem = ""
+		w.refused = time.Time{}
+		if w.synced && w.problem != nil {
+			w.problem = nil
 			w.sink.Synced(w.kind, nil)
 		}
 		return
 	}
 	problem := w.explain(err)
-	if text := problem.Error(); text != w.problem {
-		w.problem = text
+	if w.problem == nil || fmt.Sprintf("%T %[1]v", problem) != fmt.Sprintf("%T %[1]v", w.problem) {
+		w.problem = problem
 		w.sink.Synced(w.kind, problem)
 	}
 }
 
-// explain puts a refusal into words that name the mend, and marks all else as
-// an API server that can't be reached.
+// explain puts a refusal into words that name the mend. All else, and a refusal
+// that is young, it marks as an API server that can't be reached.
 func (w *kindWatcher) explain(err error) error {
+	var refusal error
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("the API server forbids it; allow list and watch in the ClusterRole or Role (%w)", err)
+		refusal = fmt.Errorf("the API server forbids it; allow list and watch in the ClusterRole or Role (%w)", err)
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("the API server does not serve this kind (%w)", err)
+		refusal = fmt.Errorf("the API server does not serve this kind (%w)", err)
+	default:
+		w.refused = time.Time{}
+		return &sources.Unreachable{Err: plain(err)}
 	}
-	return &sources.Unreachable{Err: plain(err)}
+	if w.refused.IsZero() {
+		w.refused = time.Now()
+	}
+	if time.Since(w.refused) < refusalPatience {
+		return &sources.Unreachable{Err: refusal}
+	}
+	return refusal
 }
 
 // plain cuts out of an error what differs from try to try: the request's URL
