@@ -122,7 +122,7 @@ func (m *Metrics) counter(key series) prometheus.Counter {
 	}
 	zone, typ := "none", "other"
 	if key.zone != "" {
-		zone = key.zone.FQDN()
+		zone = key.zone.String()
 	}
 	if key.typ != zones.TypeNone {
 		typ = key.typ.String()

@@ -292,9 +292,9 @@ clusterzone_dns_dropped_total{reason="write",transport="tcp"} 0
 clusterzone_dns_dropped_total{reason="write",transport="udp"} 0
 # HELP clusterzone_dns_queries_total Queries answered, by zone (none: outside of all), type, response code and transport.
 # TYPE clusterzone_dns_queries_total counter
-clusterzone_dns_queries_total{rcode="NOERROR",transport="tcp",type="AAAA",zone="corp.test."} 1
-clusterzone_dns_queries_total{rcode="NOERROR",transport="udp",type="A",zone="corp.test."} 3
-clusterzone_dns_queries_total{rcode="NXDOMAIN",transport="udp",type="other",zone="corp.test."} 2
+clusterzone_dns_queries_total{rcode="NOERROR",transport="tcp",type="AAAA",zone="corp.test"} 1
+clusterzone_dns_queries_total{rcode="NOERROR",transport="udp",type="A",zone="corp.test"} 3
+clusterzone_dns_queries_total{rcode="NXDOMAIN",transport="udp",type="other",zone="corp.test"} 2
 clusterzone_dns_queries_total{rcode="REFUSED",transport="udp",type="A",zone="none"} 1
 # HELP clusterzone_dns_tcp_connections Open TCP connections.
 # TYPE clusterzone_dns_tcp_connections gauge

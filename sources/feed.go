@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,14 +318,13 @@ func (f *Feed) allSettled() bool {
 	return readable
 }
 
+// settled reports whether nobody waits for anything that the source needs: a
+// source whose own kind can't be read is off, and waits for none of the others.
 func (f *Feed) settled(need Need) bool {
-	for _, kind := range need.Kinds {
-		if !f.states[kind].settled() {
-			return false
-		}
-	}
-	return true
+	return f.off(need) || !slices.ContainsFunc(need.Kinds, func(kind Kind) bool { return !f.states[kind].settled() })
 }
+
+func (f *Feed) off(need Need) bool { return f.states[need.Kinds[0]].off }
 
 // waiting names the kinds that readiness waits for: those not settled, or
 // where no source can be read at all, the kinds that are off.
@@ -333,15 +333,16 @@ func (f *Feed) waiting() string {
 		return ""
 	}
 	var missing, off []string
-	for _, kind := range Kinds(f.options.Needs) {
-		switch state := f.states[kind]; {
-		case !state.settled():
+	wanted := slices.DeleteFunc(slices.Clone(f.options.Needs), f.off)
+	for _, kind := range Kinds(wanted) {
+		if !f.states[kind].settled() {
 			missing = append(missing, string(kind))
-		case !state.synced:
-			off = append(off, string(kind))
 		}
 	}
 	if len(missing) == 0 {
+		for _, need := range f.options.Needs {
+			off = append(off, string(need.Kinds[0]))
+		}
 		missing = off
 	}
 	return strings.Join(missing, ", ") + " from " + f.options.From

@@ -92,7 +92,7 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 		return next
 	case findNothing:
 		a.Kind = NXDomain
-		s.negative(a, zone, q)
+		s.negative(a, zone, q, t)
 		return ""
 	case findWildcard:
 		if a.Wildcard == "" {
@@ -115,7 +115,7 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 		return alias.Data[0].Target(TypeCNAME)
 	}
 	a.Kind = NoData
-	s.negative(a, zone, q)
+	s.negative(a, zone, q, t)
 	return ""
 }
 
@@ -137,9 +137,9 @@ func (n *node) pick(t Type) *RRSet {
 	return nil
 }
 
-func (s *Snapshot) negative(a *Answer, zone *Zone, q Name) {
+func (s *Snapshot) negative(a *Answer, zone *Zone, q Name, t Type) {
 	a.Authority = append(a.Authority, Entry{zone.origin.Name, zone.negative})
-	a.Reason = s.reason(q)
+	a.Reason = s.reason(q, t)
 }
 
 // redirect substitutes the DNAME's target for its owner at the end of q

@@ -211,7 +211,7 @@ func dumpTable(table *Table) string {
 		fmt.Fprintf(&text, "endpoint %v\n", endpoint)
 	}
 	for _, name := range universe() {
-		if reason := snap.reason(name); reason != "" {
+		if reason := snap.reason(name, TypeA); reason != "" {
 			fmt.Fprintf(&text, "reason %s: %s\n", name, reason)
 		}
 		if e := table.names[name]; e != nil {

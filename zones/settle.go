@@ -30,16 +30,40 @@ func (t *Table) settleName(name Name, result *Commit) {
 	}
 }
 
-// setReason keeps the sentence that a negative answer for the name carries. A
-// remark is no reason for a name that has records.
+// A reason is the sentence that a negative answer for a name carries.
+type reason struct {
+	text string
+	// partial says that the name has records all the same: the reason tells of
+	// kind only, or where that is TypeNone, of addresses.
+	partial bool
+	kind    Type
+}
+
+// concerns reports whether the reason tells why there are no records of type t.
+func (r reason) concerns(t Type) bool {
+	switch {
+	case !r.partial:
+		return true
+	case r.kind == TypeNone || r.kind == TypeCNAME:
+		return t == TypeA || t == TypeAAAA || t == r.kind
+	}
+	return r.kind == t
+}
+
+// setReason keeps why the name, or a type of it, is missing.
 func (t *Table) setReason(name Name, e *entry, hasRecords bool) {
 	var buf keyBuffer
-	skips := e.allSkipped()
-	if len(skips) == 0 || hasRecords && skips[0].Reason.remark() {
+	var why reason
+	for _, skip := range e.allSkipped() {
+		if !hasRecords || !skip.Reason.remark() {
+			why = reason{skip.String(), hasRecords, skip.Type}
+			break
+		}
+	}
+	if why.text == "" {
 		t.reasons.Delete(buf.key(name))
 		return
 	}
-	why := skips[0].String()
 	if old, ok := t.reasons.Get(buf.key(name)); ok && old == why {
 		return
 	}
@@ -151,7 +175,11 @@ func (s *settlement) contest(policy Policy) {
 	}
 	s.kept = deleteFunc(s.kept, func(c contribution) bool { return !wins(c.object.Owner) })
 	for _, c := range oneEach(losers) {
-		s.lose(c, TypeNone, ReasonConflict, fmt.Sprintf("%s belongs to %s, the oldest object that asks for it; choose another name, or delete that object", c.claim.Name, winner))
+		why := "the oldest object that asks for it"
+		if compareAge(s.kept[0].object, c.object) == 0 {
+			why = "which comes first of the objects of one age by source, namespace and name"
+		}
+		s.lose(c, TypeNone, ReasonConflict, fmt.Sprintf("%s belongs to %s, %s; choose another name, or delete that object", c.claim.Name, winner, why))
 	}
 }
 

@@ -1,8 +1,9 @@
 package zones
 
 import (
-	"slices"
+	"strings"
 	"testing"
+	"time"
 )
 
 // skipping makes an object with a skip for each name, as a source hands it in:
@@ -16,50 +17,47 @@ func skipping(t *testing.T, owner Owner, message string, names ...string) Object
 	return o
 }
 
-// TestCommitTellsSkips: a commit tells each skip once, with its owner, and who
-// got rid of one; those of lost contests too.
+// TestCommitTellsSkips: a commit tells each skip once, with its owner; those of
+// lost contests too.
 func TestCommitTellsSkips(t *testing.T) {
 	t.Parallel()
 	table := world{origins: []Origin{{Name: mustName(t, "test")}}}.table()
 	web := Owner{Source: "ingress", Namespace: "shop", Name: "web"}
-	expect := func(what string, skipped, cleared int) Commit {
+	expect := func(what string, skipped int) Commit {
 		t.Helper()
 		commit := table.Commit(noon())
-		if len(commit.Skipped) != skipped || len(commit.Cleared) != cleared {
-			t.Errorf("%s: the commit tells %v and %v, want %d and %d", what, commit.Skipped, commit.Cleared, skipped, cleared)
+		if len(commit.Skipped) != skipped {
+			t.Errorf("%s: the commit tells %v, want %d", what, commit.Skipped, skipped)
 		}
 		return commit
 	}
 	table.Put(skipping(t, web, "no address yet", "a.test", "b.test"))
-	commit := expect("two skips", 2, 0)
+	commit := expect("two skips", 2)
 	for _, skip := range commit.Skipped {
 		if skip.Owner != web {
 			t.Errorf("the skip of %s has the owner %q", skip.Name, skip.Owner)
 		}
 	}
 	table.Put(skipping(t, web, "no address yet", "a.test", "b.test"))
-	expect("the same again", 0, 0)
+	expect("the same again", 0)
 	table.Put(skipping(t, web, "no address yet", "b.test"))
-	commit = expect("one less", 0, 1)
-	if !slices.Equal(commit.Cleared, []Owner{web}) {
-		t.Errorf("got rid of a skip: %v", commit.Cleared)
-	}
+	expect("one less", 0)
 	table.Put(skipping(t, web, "another reason", "b.test"))
-	expect("another reason", 1, 1)
+	expect("another reason", 1)
 
 	old := Object{Owner: Owner{Source: "ingress", Namespace: "a", Name: "old"}, Created: noon(), Claims: []Claim{{Name: mustName(t, "c.test"), Type: TypeA, Targets: []string{"192.0.2.1"}}}}
 	young := old
 	young.Owner.Namespace, young.Created = "b", noon().Add(1)
 	table.Put(old)
 	table.Put(young)
-	commit = expect("a contest", 1, 0)
+	commit = expect("a contest", 1)
 	if len(commit.Skipped) == 1 && (commit.Skipped[0].Owner != young.Owner || commit.Skipped[0].Reason != ReasonConflict) {
 		t.Errorf("the loser is %v", commit.Skipped[0])
 	}
 	table.Put(young)
-	expect("a contest lost again", 0, 0)
+	expect("a contest lost again", 0)
 	table.Delete(old.Owner)
-	expect("the winner went", 0, 1)
+	expect("the winner went", 0)
 }
 
 // TestReason: a negative answer says why an object's name is missing, also
@@ -96,5 +94,28 @@ func TestReason(t *testing.T) {
 	}
 	if first.Lookup(mustName(t, "a.test"), TypeA, &answer); answer.Reason != why {
 		t.Errorf("the older snapshot's reason became %q", answer.Reason)
+	}
+}
+
+// TestReasonBesideRecords: what another object lost at a name with records
+// tells why an address is missing, and nothing about other types.
+func TestReasonBesideRecords(t *testing.T) {
+	t.Parallel()
+	table := world{origins: []Origin{{Name: mustName(t, "test")}}}.table()
+	for i, namespace := range []string{"shop", "rival"} {
+		table.Put(Object{
+			Owner:   Owner{Source: "ingress", Namespace: namespace, Name: "web"},
+			Created: noon().Add(time.Duration(i)),
+			Claims:  []Claim{{Name: mustName(t, "a.test"), Type: TypeA, Targets: []string{"192.0.2.1"}}},
+			Skipped: []Skipped{{Name: mustName(t, "a.test"), Reason: ReasonInvalidTTL, Message: "a remark"}},
+		})
+	}
+	snap := table.Commit(noon()).Snapshot
+	var answer Answer
+	for kind, want := range map[Type]bool{TypeAAAA: true, TypeTXT: false, TypeSRV: false} {
+		snap.Lookup(mustName(t, "a.test"), kind, &answer)
+		if answer.Kind != NoData || strings.Contains(answer.Reason, "a.test belongs to ingress shop/web") != want {
+			t.Errorf("%s: %s for the reason %q", kind, answer.Kind, answer.Reason)
+		}
 	}
 }

@@ -20,7 +20,7 @@ type Snapshot struct {
 	zones   map[Name]*Zone
 	origins []Name // sorted canonically
 	// reasons holds, by canonical key, why a name (or a part of it) is missing.
-	reasons *iradix.Tree[string]
+	reasons *iradix.Tree[reason]
 }
 
 // Zone returns the zone of that origin, or nil.
@@ -40,19 +40,19 @@ func (s *Snapshot) ZoneOf(n Name) *Zone {
 	return nil
 }
 
-// reason returns why n is missing: what was skipped at the name itself, or at
-// a wildcard that would cover it.
-func (s *Snapshot) reason(n Name) string {
+// reason returns why n has no records of type t: what was skipped at the name
+// itself, or at a wildcard that would cover it.
+func (s *Snapshot) reason(n Name, t Type) string {
 	if s.reasons == nil || s.reasons.Len() == 0 {
 		return ""
 	}
 	var buf keyBuffer
-	if why, ok := s.reasons.Get(buf.key(n)); ok {
-		return why
+	if why, ok := s.reasons.Get(buf.key(n)); ok && why.concerns(t) {
+		return why.text
 	}
 	for rest := n.Parent(); rest != "" && rest != Root; rest = rest.Parent() {
-		if why, ok := s.reasons.Get(buf.wildcardKey(rest)); ok {
-			return why
+		if why, ok := s.reasons.Get(buf.wildcardKey(rest)); ok && why.concerns(t) {
+			return why.text
 		}
 	}
 	return ""

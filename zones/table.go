@@ -2,7 +2,6 @@ package zones
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
@@ -50,7 +49,7 @@ type Table struct {
 	objects map[Owner]*object
 	names   map[Name]*entry
 	dirty   map[Name]struct{}
-	reasons *iradix.Txn[string]
+	reasons *iradix.Txn[reason]
 	counts  counts
 
 	ready    bool
@@ -58,10 +57,7 @@ type Table struct {
 	snapshot *Snapshot // the last one committed
 	stale    bool      // the next commit must make a new snapshot
 	news     []Skipped // skips that came since the last commit
-	cleared  ownerSet  // owners that got rid of a skip since the last commit
 }
-
-type ownerSet map[Owner]struct{}
 
 // An object is an Object with what the Table derives from it.
 type object struct {
@@ -93,9 +89,8 @@ func NewTable(options Options) *Table {
 		objects: map[Owner]*object{},
 		names:   map[Name]*entry{},
 		dirty:   map[Name]struct{}{},
-		reasons: iradix.New[string]().Txn(),
+		reasons: iradix.New[reason]().Txn(),
 		counts:  newCounts(),
-		cleared: ownerSet{},
 		stale:   true,
 		waiting: "the first synchronisation",
 	}
@@ -119,7 +114,11 @@ func (t *Table) Put(o Object) {
 	for i := range next.Skipped {
 		next.Skipped[i].Owner = o.Owner
 	}
-	t.noteNews(old, next)
+	var before []Skipped
+	if old != nil {
+		before = old.Skipped
+	}
+	t.noteSkips(before, next.Skipped)
 	if old != nil {
 		t.detach(old)
 	}
@@ -148,7 +147,6 @@ func (t *Table) Delete(owner Owner) {
 		return
 	}
 	delete(t.objects, owner)
-	t.noteNews(old, nil)
 	t.detach(old)
 }
 
@@ -181,28 +179,11 @@ func deleteFunc[T any](list []T, drop func(T) bool) []T {
 	return kept
 }
 
-// noteNews remembers the skips that the owner did not have before, and whether
-// it got rid of some. next may be nil.
-func (t *Table) noteNews(old, next *object) {
-	var before, after []Skipped
-	if old != nil {
-		before = old.Skipped
-	}
-	if next != nil {
-		after = next.Skipped
-	}
-	t.noteSkips(before, after)
-}
-
+// noteSkips remembers the skips that were not there before.
 func (t *Table) noteSkips(before, after []Skipped) {
 	for _, skip := range after {
 		if !slices.Contains(before, skip) {
 			t.news = append(t.news, skip)
-		}
-	}
-	for _, skip := range before {
-		if !slices.Contains(after, skip) {
-			t.cleared[skip.Owner] = struct{}{}
 		}
 	}
 }
@@ -282,8 +263,6 @@ type Commit struct {
 	Changes []Change
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
-	// Cleared are the owners that got rid of a Skipped, in their order.
-	Cleared []Owner
 	// Again is when to commit once more so that a zone's serial may step after
 	// further changes within one second; zero when there is no need.
 	Again time.Time
@@ -322,10 +301,6 @@ func (t *Table) Commit(now time.Time) Commit {
 	result.Snapshot = t.snapshot
 	result.Skipped, t.news = t.news, nil
 	sortSkipped(result.Skipped)
-	if len(t.cleared) > 0 {
-		result.Cleared = slices.SortedFunc(maps.Keys(t.cleared), Owner.compare)
-		t.cleared = ownerSet{}
-	}
 	return result
 }
 
