@@ -47,7 +47,7 @@ func newRoot(std stdio) *cobra.Command {
 	root.SetErr(std.err)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageTemplate(usageTemplate)
+	root.SetHelpFunc(help)
 	root.AddCommand(newServe(), newRecords(), newExplain(), newCheck(), newVersion())
 	return root
 }
@@ -76,16 +76,3 @@ func nearFlag(asked string, names []string) string {
 	}
 	return "--help shows all flags"
 }
-
-// usageTemplate is cobra's, with the flags in groups of one subject each.
-const usageTemplate = `Usage:
-{{- if .HasAvailableSubCommands}}
-  clusterzone COMMAND [flags]
-
-Commands:{{range .Commands}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
-
-"clusterzone COMMAND --help" shows the flags of a command.
-{{else}}
-  {{.UseLine}}
-{{flagGroups .}}{{end}}`

@@ -84,8 +84,8 @@ func (s *originSettings) add(cmd *cobra.Command) {
 	f.text(&s.kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster (default: the Pod's service account, else $KUBECONFIG, else ~/.kube/config)")
 	f.text(&s.context, "context", "", "`name` of the context in the kubeconfig")
 	f.text(&s.server, "server", "", "`URL` of the API server, in place of the kubeconfig's")
-	f.number(&s.qps, "kube-api-qps", 50, "requests a second to the API server at most")
-	f.number(&s.burst, "kube-api-burst", 100, "requests at once to the API server at most")
+	f.number(&s.qps, "kube-api-qps", 50, "`number` of requests a second to the API server at most")
+	f.number(&s.burst, "kube-api-burst", 100, "`number` of requests at once to the API server at most")
 	f.duration(&s.timeout, "request-timeout", 30*time.Second, "time that one request to the API server may take; watches excepted")
 }
 
@@ -120,7 +120,7 @@ func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 	f.list(&o.DefaultTargets, "default-targets", "`target` for names that have none; repeatable")
 	f.yes(&o.ForceDefaultTargets, "force-default-targets", false, "use the default targets in place of every address and alias")
 	f.list(&o.NAT64Networks, "nat64-networks", "IPv6 `network` of 96 bits whose addresses also give A records; repeatable")
-	f.duration(&o.MinTTL, "min-ttl", 0, "TTL of records whose objects set none, as external-dns has it")
+	f.duration(&o.MinTTL, "min-ttl", 0, "TTL of records whose objects set none (a default, not a floor), as external-dns has it; it shows in records -o endpoints")
 	f.yes(&o.PreferAlias, "prefer-alias", false, "carry alias=true on every CNAME, for mirrors")
 	f.list(&o.DomainFilters, "domain-filter", "publish names in this `domain` only (.domain: below it only); repeatable; the domains are the zones where no --zone is given")
 	f.list(&o.ExcludeDomains, "exclude-domains", "do not publish names in this `domain`; repeatable")
@@ -171,12 +171,12 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.text(&s.adminAddress, "admin-address", "127.0.0.1:7980", "`address` of the admin API, which \"clusterzone explain\" asks; it names objects; empty for none")
 	f.text(&s.stateFile, "state-file", "", "keep what is served in this `file`, and serve from it after a restart until the cluster can be read")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
-	f.number(&s.tcpConnections, "tcp-connections", 1000, "TCP connections at most")
-	f.number(&s.tcpPerClient, "tcp-connections-per-client", 100, "TCP connections at most from one address")
+	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of TCP connections at most")
+	f.number(&s.tcpPerClient, "tcp-connections-per-client", 100, "`number` of TCP connections at most from one address")
 	f.duration(&s.tcpIdle, "tcp-idle-timeout", 10*time.Second, "how long an idle TCP connection stays open")
 
 	f = flagsOf(cmd, groupAnswers)
-	f.number(&s.maxUDP, "udp-size", 1232, "octets in a UDP answer at most; longer ones are truncated, and whole over TCP")
+	f.number(&s.maxUDP, "udp-size", 1232, "`number` of octets in a UDP answer at most; longer ones are truncated, and whole over TCP")
 	f.text(&s.ede, "ede", "full", "extended errors (RFC 8914) in answers: `mode` off, code, or full with the reason why a name is missing")
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
 
