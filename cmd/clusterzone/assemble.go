@@ -86,8 +86,7 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		StateFile:  o.stateFile,
 	})
 	if err != nil {
-		// The file is for a quick start only: without it, the cluster is read.
-		log.Warn("the saved state is of no use; starting without it", "error", err)
+		return nil, fmt.Errorf("--state-file=%s: %w", o.stateFile, err)
 	}
 	return p, nil
 }
