@@ -172,7 +172,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.text(&s.stateFile, "state-file", "", "keep what is served in this `file`, and serve from it after a restart until the cluster can be read")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
 	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of TCP connections at most")
-	f.number(&s.tcpPerClient, "tcp-connections-per-client", 100, "`number` of TCP connections at most from one address")
+	f.number(&s.tcpPerClient, "tcp-connections-per-client", 200, "`number` of TCP connections at most from one address")
 	f.duration(&s.tcpIdle, "tcp-idle-timeout", 10*time.Second, "how long an idle TCP connection stays open")
 
 	f = flagsOf(cmd, groupAnswers)
