@@ -4,13 +4,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
 // A Kind is a kind of Kubernetes object that a source reads.
 type Kind string
 
-// The kinds. Ingress and Service have sources of their own; the others stand
-// beside them and decide part of their claims.
+// The kinds. Those that have a source of their own are the owners of claims;
+// Nodes and Pods are both; the others only decide part of others' claims.
+// Kinds of Gateway API come as the structs of its version v1, whichever version
+// the cluster serves.
 const (
 	KindIngress       Kind = "Ingress"
 	KindIngressClass  Kind = "IngressClass"
@@ -18,6 +21,17 @@ const (
 	KindEndpointSlice Kind = "EndpointSlice"
 	KindPod           Kind = "Pod"
 	KindNode          Kind = "Node"
+	KindNamespace     Kind = "Namespace"
+
+	KindGateway     Kind = "Gateway"
+	KindListenerSet Kind = "ListenerSet"
+	KindHTTPRoute   Kind = "HTTPRoute"
+	KindGRPCRoute   Kind = "GRPCRoute"
+	KindTLSRoute    Kind = "TLSRoute"
+	KindTCPRoute    Kind = "TCPRoute"
+	KindUDPRoute    Kind = "UDPRoute"
+	KindRouteGroup  Kind = "RouteGroup"
+	KindDNSEndpoint Kind = "DNSEndpoint"
 )
 
 // A Sink takes what an origin (the cluster, or manifest files) reports. Its
@@ -64,6 +78,10 @@ type neighbours interface {
 	// node is nil where the Node is unknown.
 	node(name string) *corev1.Node
 	nodes() []*corev1.Node
+	// namespace, gateway and listenerSet are nil where the object is unknown.
+	namespace(name string) *corev1.Namespace
+	gateway(namespace, name string) *gatewayv1.Gateway
+	listenerSet(namespace, name string) *gatewayv1.ListenerSet
 	// unreadable says why objects of kind can't be read, or nil.
 	unreadable(kind Kind) error
 }

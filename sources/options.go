@@ -12,12 +12,6 @@ import (
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// The sources that this package translates, as --source spells them.
-const (
-	SourceIngress = "ingress"
-	SourceService = "service"
-)
-
 // Options say what translations depend on. The fields are named after the
 // external-dns flags that set them. Lists of domains, networks, types, classes,
 // targets and sources may hold comma lists, which New splits; templates and

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -121,7 +122,7 @@ func selects(selector, podLabels map[string]string) bool {
 // A reader gives one translation its neighbours and notes what it reads.
 type reader struct {
 	world     *world
-	namespace string
+	home      string // the owner's namespace
 	seen      map[read]struct{}
 	selectors []map[string]string
 	// blind says that the translation was told of a kind that can't be read.
@@ -131,7 +132,7 @@ type reader struct {
 var _ neighbours = (*reader)(nil)
 
 func (w *world) reader(namespace string) *reader {
-	return &reader{world: w, namespace: namespace}
+	return &reader{world: w, home: namespace}
 }
 
 func (r *reader) note(what readKind, namespace, name string) {
@@ -150,7 +151,7 @@ func (r *reader) reading() reading {
 	slices.SortFunc(reads, func(a, b read) int {
 		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
-	return reading{reads: reads, selectors: r.selectors, namespace: r.namespace}
+	return reading{reads: reads, selectors: r.selectors, namespace: r.home}
 }
 
 func (r *reader) defaultClass() string {
@@ -172,7 +173,7 @@ func (r *reader) podsMatching(namespace string, selector map[string]string) []*c
 	if len(selector) == 0 {
 		return nil
 	}
-	r.namespace = namespace
+	r.home = namespace
 	r.selectors = append(r.selectors, selector)
 	matching := make(map[string]*corev1.Pod)
 	for name, pod := range r.world.pods[namespace] {
@@ -195,6 +196,12 @@ func (r *reader) nodes() []*corev1.Node {
 	}
 	return r.world.sortedNodes
 }
+
+func (r *reader) namespace(name string) *corev1.Namespace { return nil }
+
+func (r *reader) gateway(namespace, name string) *gatewayv1.Gateway { return nil }
+
+func (r *reader) listenerSet(namespace, name string) *gatewayv1.ListenerSet { return nil }
 
 func (r *reader) unreadable(kind Kind) error {
 	r.note(readProblem, "", string(kind))
