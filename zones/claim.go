@@ -127,6 +127,11 @@ const (
 	ReasonTargetNet       Reason = "target-net-filter"
 	ReasonRecordType      Reason = "record-type-filter"
 	ReasonNotReady        Reason = "endpoint-not-ready"
+	ReasonParent          Reason = "parent"         // the Gateway or ListenerSet that a route names is none that can serve it
+	ReasonGatewayFilter   Reason = "gateway-filter" // the Gateway is filtered by --gateway-name and the like
+	ReasonNotAccepted     Reason = "not-accepted"   // no controller has accepted the route or its ListenerSet
+	ReasonListener        Reason = "listener"       // no listener takes the route, or the host
+	ReasonStaleStatus     Reason = "stale-status"   // a status is of an older generation; the record stands
 	ReasonUnreadable      Reason = "unreadable"     // objects that it depends on can't be read
 	ReasonOutOfZone       Reason = "out-of-zone"    // in none of the served zones
 	ReasonConflict        Reason = "conflict"       // another namespace's object owns the name
@@ -140,7 +145,7 @@ const (
 func (r Reason) Mendable() bool {
 	switch r {
 	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
-		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
+		ReasonListener, ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
 		return true
 	}
 	return false
@@ -149,7 +154,7 @@ func (r Reason) Mendable() bool {
 // remark reports whether r is about a detail only: the name stands without it.
 func (r Reason) remark() bool {
 	switch r {
-	case ReasonInvalidTTL, ReasonInvalidValue, ReasonIgnoredProperty:
+	case ReasonInvalidTTL, ReasonInvalidValue, ReasonStaleStatus, ReasonIgnoredProperty:
 		return true
 	}
 	return false

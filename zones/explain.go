@@ -275,13 +275,19 @@ func (r Reason) hint(object string) string {
 		return "check the controller or cloud that should give " + object + " an address: its status is still empty (kubectl get -o yaml shows it)"
 	case ReasonNotReady:
 		return "check the readiness of the Pods behind " + object
+	case ReasonNotAccepted, ReasonStaleStatus:
+		return "check the status of " + object + " and the log of the controller that the message names"
+	case ReasonParent:
+		return "check spec.parentRefs of " + object + " against the Gateways that there are"
+	case ReasonListener:
+		return "compare " + object + " with the listeners of its Gateways (hostname, protocol, port, allowedRoutes)"
 	case ReasonUnreadable:
 		return "give the server's account the right to read the kind that the message names; /readyz tells when it can"
 	case ReasonNotPublished:
 		return "publish it with the flag or annotation that the message names, if it should have a record"
 	case ReasonOptOut:
 		return "remove the opt-out annotation from " + object + " if this server should publish it"
-	case ReasonClass, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
+	case ReasonClass, ReasonGatewayFilter, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
 		return "compare " + object + " with the server's filter flags; the message names the one that left it out"
 	case ReasonConflict, ReasonCNAMEConflict:
 		return "explain the winner: another object holds the name; change one of the two"
