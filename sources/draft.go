@@ -143,7 +143,7 @@ func compareSkipped(a, b zones.Skipped) int {
 
 func remark(r zones.Reason) int {
 	switch r {
-	case zones.ReasonInvalidTTL, zones.ReasonInvalidValue, zones.ReasonStaleStatus, zones.ReasonIgnoredProperty:
+	case zones.ReasonInvalidTTL, zones.ReasonInvalidValue, zones.ReasonStaleStatus, zones.ReasonHeld, zones.ReasonIgnoredProperty:
 		return 1
 	}
 	return 0

@@ -46,6 +46,9 @@ type ExplainedSource struct {
 	Created     time.Time `json:"created,omitzero"`
 	NameFrom    string    `json:"nameFrom,omitempty"`
 	TargetsFrom string    `json:"targetsFrom,omitempty"`
+	// Held is set where the data are the last good ones of an object whose
+	// status has lost its addresses.
+	Held *Hold `json:"held,omitempty"`
 }
 
 // An ExplainedSkip is one Skipped in words.
@@ -139,7 +142,7 @@ func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
 		}
 		for _, c := range kept {
 			if c.claim.Type == set.Type {
-				explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom})
+				explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom, c.claim.Held})
 			}
 		}
 		if explained.From == nil {
@@ -227,6 +230,9 @@ func detail(x Explanation, a Answer, snap *Snapshot) string {
 	if x.Wildcard != "" && x.Name != x.Wildcard {
 		return fmt.Sprintf("%s is answered from the wildcard %s (RFC 4592: at any depth, unless a closer name exists)", x.Name, x.Wildcard)
 	}
+	if object, until := x.held(); object != "" {
+		return fmt.Sprintf("%s is served with the last good addresses of %s, held until %s", x.Name, object, until.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("%s is served", x.Name)
 }
 
@@ -265,6 +271,9 @@ func (t *Table) next(x Explanation, a Answer, snap *Snapshot) string {
 	case x.Outcome == NoData.String() && x.Type != TypeNone && len(x.Records) == 0:
 		return "ask for another type: this name has none of " + x.Type.String()
 	}
+	if object, _ := x.held(); object != "" {
+		return ReasonHeld.hint(object)
+	}
 	return ""
 }
 
@@ -273,6 +282,8 @@ func (r Reason) hint(object string) string {
 	switch r {
 	case ReasonNoAddress:
 		return "check the controller or cloud that should give " + object + " an address: its status is still empty (kubectl get -o yaml shows it)"
+	case ReasonHeld:
+		return "check the controller or cloud that gave " + object + " its addresses: they are gone from its status, and when the hold ends, so are the records"
 	case ReasonNotReady:
 		return "check the readiness of the Pods behind " + object
 	case ReasonNotAccepted, ReasonStaleStatus:
@@ -289,6 +300,8 @@ func (r Reason) hint(object string) string {
 		return "remove the opt-out annotation from " + object + " if this server should publish it"
 	case ReasonClass, ReasonGatewayFilter, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
 		return "compare " + object + " with the server's filter flags; the message names the one that left it out"
+	case ReasonNamespaceDomain:
+		return "choose a name in the domains of the namespace, or widen --namespace-domains"
 	case ReasonConflict, ReasonCNAMEConflict:
 		return "explain the winner: another object holds the name; change one of the two"
 	case ReasonOutOfZone:
