@@ -48,7 +48,8 @@ type Sink interface {
 	// Synced reports that every object of kind that existed at the start has
 	// been Set, or (problem not nil) that the kind can't be read: its source is
 	// then off, and the others don't wait for it. A problem that is an
-	// *Unreachable ends no wait. Called again when any of that changes.
+	// *Unreachable ends no wait; one that is an *Absent may be no problem to
+	// anybody. Called again when any of that changes.
 	Synced(kind Kind, problem error)
 }
 
@@ -62,6 +63,16 @@ func (u *Unreachable) Error() string { return u.Err.Error() }
 
 // Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Err }
+
+// An Absent is the problem of a kind that the origin doesn't have: a cluster
+// without its CustomResourceDefinition.
+type Absent struct{ Err error }
+
+// Error returns the text of the cause.
+func (a *Absent) Error() string { return a.Err.Error() }
+
+// Unwrap returns the cause.
+func (a *Absent) Unwrap() error { return a.Err }
 
 // neighbours gives a translation the objects beside its own. All lists come
 // sorted by name, so that translations are deterministic.

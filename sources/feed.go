@@ -10,39 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// A Need is what one source must be able to read. The first kind is that of
-// its own objects: without it the source is off. The others stand beside them.
-type Need struct {
-	Source string
-	Kinds  []Kind
-}
-
-// Kinds returns the kinds of all needs, each once.
-func Kinds(needs []Need) []Kind {
-	var kinds []Kind
-	seen := make(map[Kind]bool)
-	for _, need := range needs {
-		for _, kind := range need.Kinds {
-			if !seen[kind] {
-				seen[kind] = true
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	return kinds
-}
-
-// translations are what a Feed asks of a Translator.
-type translations interface {
-	Ingress(*networkingv1.Ingress, neighbours) zones.Object
-	Service(*corev1.Service, neighbours) zones.Object
+// A translation is what a Feed asks of a Translator.
+type translation interface {
+	Translate(obj metav1.Object, beside neighbours) zones.Object
 }
 
 // FeedOptions are the parts that a Feed joins. Table, Store, Translator, Needs
@@ -50,7 +25,7 @@ type translations interface {
 type FeedOptions struct {
 	Table      *zones.Table
 	Store      *zones.Store
-	Translator translations
+	Translator translation
 	Needs      []Need
 	// From names the origin in messages: "the API server", "the manifests".
 	From string
@@ -120,7 +95,7 @@ func NewFeed(options FeedOptions) (*Feed, error) {
 		options: options,
 		queue:   newQueue(),
 		kinds:   make(map[Kind]bool),
-		world:   newWorld(),
+		world:   newWorld(wantedSources(options.Needs)...),
 		dirty:   make(ownerSet),
 		states:  make(map[Kind]*kindState),
 	}
@@ -228,7 +203,7 @@ func (f *Feed) apply() (zones.Commit, bool) {
 		f.state.changed(now, f.options.StateEvery)
 	}
 	if f.ready && !wasReady {
-		f.options.Log.Info("serving", "from", f.options.From, "ingresses", f.world.count(KindIngress), "services", f.world.count(KindService))
+		f.options.Log.Info("serving", "from", f.options.From, "objects", f.countOwners())
 	}
 	return commit, true
 }
@@ -260,10 +235,16 @@ func (f *Feed) takeIn(b batch, now time.Time) {
 	}
 }
 
-const readAgain = "can be read again"
+// What is said of kinds beside problems.
+const (
+	readAgain = "can be read again"
+	nowThere  = "can be read now"
+	notThere  = "the cluster does not have these kinds, so that their sources rest until it does"
+)
 
 func syncLevel(text string) slog.Level {
-	if text == readAgain {
+	switch text {
+	case readAgain, nowThere, notThere:
 		return slog.LevelInfo
 	}
 	return slog.LevelError
@@ -277,8 +258,12 @@ func (f *Feed) noteSync(report syncReport, now time.Time) (news string) {
 	if !sameError(state.problem, report.problem) {
 		state.since = now
 		switch {
-		case report.problem == nil:
+		case report.problem == nil && f.missed(report.kind, state.problem):
 			news = readAgain
+		case report.problem == nil:
+			news = nowThere
+		case !f.missed(report.kind, report.problem):
+			news = notThere
 		case state.synced:
 			news = "can't be read now, answers stay as they are: " + report.problem.Error()
 		default:

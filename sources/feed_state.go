@@ -91,11 +91,12 @@ func (f *Feed) loadState() error {
 // dropUnneeded deletes the claims from the file of sources that are no longer
 // enabled: nobody would ever confirm or take back those.
 func (f *Feed) dropUnneeded() {
-	for _, kind := range []Kind{KindIngress, KindService} {
-		if f.kinds[kind] {
+	wanted := wantedSources(f.options.Needs)
+	for _, source := range sourceNames {
+		if slices.Contains(wanted, source) {
 			continue
 		}
-		for _, owner := range slices.Collect(f.options.Table.Owners(sourceOf(kind))) {
+		for _, owner := range slices.Collect(f.options.Table.Owners(source)) {
 			f.options.Table.Delete(owner)
 		}
 	}

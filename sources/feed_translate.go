@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
@@ -64,11 +62,5 @@ func (f *Feed) translateOne(owner zones.Owner, obj metav1.Object, beside neighbo
 			}},
 		}
 	}()
-	switch obj := obj.(type) {
-	case *networkingv1.Ingress:
-		return f.options.Translator.Ingress(obj, beside)
-	case *corev1.Service:
-		return f.options.Translator.Service(obj, beside)
-	}
-	return zones.Object{Owner: owner}
+	return f.options.Translator.Translate(obj, beside)
 }

@@ -10,11 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -36,6 +34,7 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 		"namespace": &o.Namespace, "annotation-filter": &o.AnnotationFilter, "label-filter": &o.LabelFilter,
 		"compatibility": &o.Compatibility, "regex-domain-filter": &o.RegexDomainFilter,
 		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider,
+		"gateway-name": &o.GatewayName, "gateway-namespace": &o.GatewayNamespace, "gateway-label-filter": &o.GatewayLabelFilter,
 	}
 	switches := map[string]*bool{
 		"ignore-hostname-annotation": &o.IgnoreHostnameAnnotation, "ignore-ingress-rules-spec": &o.IgnoreIngressRulesSpec,
@@ -57,6 +56,7 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 			*texts[name] = value
 		case switches[bare] != nil:
 			*switches[bare] = !negated
+		case name == "gateway-listener-sets": // ListenerSets are read without it
 		case name == "min-ttl":
 			if o.MinTTL, err = ParseDuration(value); err != nil {
 				return o, nil, fmt.Errorf("--min-ttl=%s %w", value, err)
@@ -72,9 +72,8 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 
 // A scene is the objects of a test case, and what can't be read.
 type scene struct {
-	world     *world
-	ingresses []*networkingv1.Ingress
-	services  []*corev1.Service
+	world  *world
+	owners []metav1.Object // those of any source, in file order
 }
 
 func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
@@ -82,18 +81,15 @@ func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
 	s := &scene{world: newWorld()}
 	touched := make(ownerSet)
 	for _, obj := range decodeAll(t, text) {
-		if obj.GetNamespace() == "" {
-			switch obj.(type) {
-			case *corev1.Node, *networkingv1.IngressClass, *corev1.Namespace:
-			default:
-				obj.SetNamespace("default")
-			}
+		info, ok := Info(KindOf(obj))
+		if !ok {
+			continue
 		}
-		switch obj := obj.(type) {
-		case *networkingv1.Ingress:
-			s.ingresses = append(s.ingresses, obj)
-		case *corev1.Service:
-			s.services = append(s.services, obj)
+		if info.Namespaced && obj.GetNamespace() == "" {
+			obj.SetNamespace("default")
+		}
+		if info.Source != "" {
+			s.owners = append(s.owners, obj)
 		}
 		s.world.set(obj, touched)
 	}
@@ -108,6 +104,7 @@ func decodeAll(t testing.TB, text []byte) []metav1.Object {
 	t.Helper()
 	var objects []metav1.Object
 	documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text))
+	decoder := serializer.NewCodecFactory(NewScheme()).UniversalDeserializer()
 	for {
 		var raw yamlDocument
 		if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
@@ -118,7 +115,7 @@ func decodeAll(t testing.TB, text []byte) []metav1.Object {
 		if len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
-		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw, nil, nil)
+		obj, _, err := decoder.Decode(raw, nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
@@ -134,17 +131,15 @@ func (d *yamlDocument) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// translate translates every object whose source is wanted, in file order.
+// translate translates every object whose source is wanted: source by source,
+// and those of one in file order.
 func (s *scene) translate(tr *Translator) []zones.Object {
 	var all []zones.Object
-	if slices.Contains(tr.Sources(), SourceIngress) {
-		for _, ing := range s.ingresses {
-			all = append(all, tr.Ingress(ing, s.world.reader(ing.Namespace)))
-		}
-	}
-	if slices.Contains(tr.Sources(), SourceService) {
-		for _, svc := range s.services {
-			all = append(all, tr.Service(svc, s.world.reader(svc.Namespace)))
+	for _, source := range sourceNames {
+		for _, obj := range s.owners {
+			if sourceOf(KindOf(obj)) == source && slices.Contains(tr.Sources(), source) {
+				all = append(all, tr.Translate(obj, s.world.reader(obj.GetNamespace())))
+			}
 		}
 	}
 	return all

@@ -18,7 +18,8 @@ import (
 // the two selectors are taken as they stand.
 type Options struct {
 	// Sources are the sources wanted, in the order in which they win contests
-	// (--source). Empty means every source.
+	// (--source). Empty means every source but node and pod, each where its
+	// kind is there.
 	Sources []string
 
 	Namespace          string   // --namespace: objects of this namespace only
@@ -120,33 +121,31 @@ func (tr *Translator) ZonesFromFilters() []zones.Name {
 	return slices.Compact(origins)
 }
 
-// sourceNames are all sources that there are, here or elsewhere. Those beyond
-// ours are known so that their refusal can say more than "unknown".
-var sourceNames = []string{SourceIngress, SourceService}
-
-// laterSources are sources of the family that this program doesn't serve.
-var laterSources = []string{
-	"gateway-httproute", "gateway-grpcroute", "gateway-tlsroute", "gateway-tcproute", "gateway-udproute",
-	"skipper-routegroup", "crd", "node", "pod",
+// sourceNames are all sources, in the order in which they win contests by
+// default.
+var sourceNames = []string{
+	SourceIngress, SourceService,
+	SourceHTTPRoute, SourceGRPCRoute, SourceTLSRoute, SourceTCPRoute, SourceUDPRoute,
+	SourceRouteGroup, SourceCRD, SourceNode, SourcePod,
 }
+
+// defaultSources are the sources without --source. Nodes and Pods are many, and
+// seldom meant to have names.
+var defaultSources = slices.DeleteFunc(slices.Clone(sourceNames), func(source string) bool {
+	return source == SourceNode || source == SourcePod
+})
 
 func (tr *Translator) compileSources() error {
 	for _, source := range splitCommas(tr.options.Sources) {
-		switch {
-		case slices.Contains(sourceNames, source):
-			if !slices.Contains(tr.sources, source) {
-				tr.sources = append(tr.sources, source)
-			}
-		case slices.Contains(laterSources, source):
-			return fmt.Errorf("--source=%s is not served by this version; leave it out, the sources are %s",
-				source, strings.Join(sourceNames, " and "))
-		default:
-			return fmt.Errorf("--source=%s is no source; %s", source,
-				suggest(source, append(slices.Clone(sourceNames), laterSources...), sourceNames))
+		if !slices.Contains(sourceNames, source) {
+			return fmt.Errorf("--source=%s is no source; %s", source, suggest(source, sourceNames, sourceNames))
+		}
+		if !slices.Contains(tr.sources, source) {
+			tr.sources = append(tr.sources, source)
 		}
 	}
 	if len(tr.sources) == 0 {
-		tr.sources = sourceNames
+		tr.sources = defaultSources
 	}
 	return nil
 }

@@ -213,7 +213,7 @@ func (d *oddity) shuffle(ing *networkingv1.Ingress, svc *corev1.Service, w *worl
 			}
 		}
 	}
-	for _, node := range w.nodes {
+	for _, node := range w.reader("").nodes() {
 		mix(d, node.Status.Addresses)
 	}
 	for _, values := range []map[string]string{ing.Annotations, svc.Annotations} {
@@ -308,7 +308,7 @@ func TestZonesFromFilters(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
-		"ingres": "ingress", "INGRESS": "ingress", "sevrice": "service", "servce": "service", "xyz": "", "": "", "node": "",
+		"ingres": "ingress", "INGRESS": "ingress", "sevrice": "service", "servce": "service", "xyz": "", "": "", "nodes": "node",
 	} {
 		if got := nearest(word, sourceNames); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
