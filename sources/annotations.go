@@ -126,3 +126,15 @@ func (d *draft) noteOddKeys() {
 		}
 	}
 }
+
+// noteUnread notes keys that stand on the object and mean nothing on its kind.
+// A value under any prefix counts.
+func (d *draft) noteUnread(kind string, keys ...string) {
+	for _, key := range keys {
+		for _, prefix := range d.annotations.prefixes {
+			if _, ok := d.annotations.values[prefix+key]; ok {
+				d.note(zones.ReasonIgnoredProperty, fmt.Sprintf("the annotation %s has no effect on a %s", clip(prefix+key), kind))
+			}
+		}
+	}
+}

@@ -19,7 +19,7 @@ import (
 
 // parseFlags reads the flags of a test case. The command has a mapping of its
 // own; this one knows the translations' flags only. "--unreadable=Kind" is the
-// tests' own: objects of that kind can't be read.
+// tests' own: objects of that kind can't be read. "--zone" serves reverse zones.
 func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 	o = DefaultOptions()
 	lists := map[string]*[]string{
@@ -29,11 +29,12 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 		"managed-record-types": &o.ManagedRecordTypes, "exclude-record-types": &o.ExcludeRecordTypes,
 		"target-net-filter": &o.TargetNetFilters, "exclude-target-net": &o.ExcludeTargetNets,
 		"default-targets": &o.DefaultTargets, "nat64-networks": &o.NAT64Networks,
+		"routegroup-class": &o.RouteGroupClasses, "namespace-domains": &o.NamespaceDomains,
 	}
 	texts := map[string]*string{
 		"namespace": &o.Namespace, "annotation-filter": &o.AnnotationFilter, "label-filter": &o.LabelFilter,
 		"compatibility": &o.Compatibility, "regex-domain-filter": &o.RegexDomainFilter,
-		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider,
+		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider, "pod-source-domain": &o.PodSourceDomain,
 		"gateway-name": &o.GatewayName, "gateway-namespace": &o.GatewayNamespace, "gateway-label-filter": &o.GatewayLabelFilter,
 	}
 	switches := map[string]*bool{
@@ -42,6 +43,7 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 		"publish-internal-services": &o.PublishInternalServices, "publish-host-ip": &o.PublishHostIP,
 		"always-publish-not-ready-addresses": &o.AlwaysPublishNotReadyAddresses, "exclude-unschedulable": &o.ExcludeUnschedulable,
 		"expose-internal-ipv6": &o.ExposeInternalIPv6, "force-default-targets": &o.ForceDefaultTargets, "prefer-alias": &o.PreferAlias,
+		"ignore-non-host-network-pods": &o.IgnoreNonHostNetworkPods, "create-ptr": &o.CreatePTR,
 	}
 	for _, line := range lines {
 		if line == "" {
@@ -61,6 +63,12 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 			if o.MinTTL, err = ParseDuration(value); err != nil {
 				return o, nil, fmt.Errorf("--min-ttl=%s %w", value, err)
 			}
+		case name == "zone":
+			zone, err := zones.ParseHost(value)
+			if err != nil {
+				return o, nil, err
+			}
+			o.ReverseZones = append(o.ReverseZones, zone)
 		case name == "unreadable":
 			unreadable = append(unreadable, Kind(value))
 		default:
