@@ -43,7 +43,7 @@ const (
 func knownKeys() []string {
 	return []string{
 		keyHostname, keyInternalHostname, keyTarget, keyTTL, keyController, keyExclude, keyAccess, keyEndpointsType,
-		keyHostnameSource, "gateway-hostname-source", keyAlias, keyRecordType, keySetIdentifier, "ingress",
+		keyHostnameSource, keyGatewayHostnameSource, keyAlias, keyRecordType, keySetIdentifier, "ingress",
 	}
 }
 
