@@ -11,13 +11,13 @@ type Hold struct {
 	Until time.Time `json:"until"`
 }
 
-// ClaimsOf returns what the owner claims, as it was last put. The caller must
-// not change the slice.
-func (t *Table) ClaimsOf(owner Owner) []Claim {
-	if o := t.objects[owner]; o != nil {
-		return o.Claims
+// ObjectOf returns all that the owner asked for, as it was last put; ok is false
+// where it asks for nothing. The caller must not change the slices.
+func (t *Table) ObjectOf(owner Owner) (o Object, ok bool) {
+	if known := t.objects[owner]; known != nil {
+		return known.Object, true
 	}
-	return nil
+	return Object{}, false
 }
 
 // holding reports whether any of the claims that were kept at a name is held.

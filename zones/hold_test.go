@@ -39,8 +39,11 @@ func TestHeldIsSeen(t *testing.T) {
 	if len(x.Records) != 1 || x.Records[0].From[0].Held == nil || !strings.Contains(x.Next, "the controller or cloud that gave ingress shop/web") {
 		t.Errorf("the explanation is %+v", x)
 	}
-	if len(table.ClaimsOf(web)) != 1 || table.ClaimsOf(Owner{}) != nil {
-		t.Errorf("the claims are %+v", table.ClaimsOf(web))
+	if o, ok := table.ObjectOf(web); !ok || len(o.Claims) != 1 || len(o.Skipped) != 1 {
+		t.Errorf("the object is %+v, %t", o, ok)
+	}
+	if _, ok := table.ObjectOf(Owner{}); ok {
+		t.Error("an owner that asks for nothing has an object")
 	}
 	var answer Answer
 	snap.Lookup(mustName(t, "a.test"), TypeAAAA, &answer)
@@ -56,8 +59,8 @@ func TestHeldIsSeen(t *testing.T) {
 	if _, err := restarted.Load(&state); err != nil {
 		t.Fatal(err)
 	}
-	if claims := restarted.ClaimsOf(web); len(claims) != 1 || claims[0].Held == nil || !claims[0].Held.Until.Equal(noon().Add(5*time.Minute)) {
-		t.Errorf("the saved state gives %+v", claims)
+	if o, _ := restarted.ObjectOf(web); len(o.Claims) != 1 || o.Claims[0].Held == nil || !o.Claims[0].Held.Until.Equal(noon().Add(5*time.Minute)) {
+		t.Errorf("the saved state gives %+v", o)
 	}
 
 	// The same name from two objects is one held name, and a loser's hold is none.
