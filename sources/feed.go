@@ -40,6 +40,9 @@ type FeedOptions struct {
 	StateFile string
 	// StateEvery is the least time between two saves; 0 means 10 seconds.
 	StateEvery time.Duration
+	// HoldAddresses is how long the last good claims of an object stay after its
+	// status has lost the addresses; 0 holds none.
+	HoldAddresses time.Duration
 }
 
 // A Feed takes what an origin reports, translates the objects that an event
@@ -65,6 +68,7 @@ type Feed struct {
 	lastEvent time.Time
 	again     time.Time // when to commit again; zero for never
 	state     stateFile
+	holds     holds
 }
 
 var _ Sink = (*Feed)(nil)
@@ -164,7 +168,7 @@ func (f *Feed) nextWake() time.Duration {
 	if due := f.state.due; !due.IsZero() {
 		wait = min(wait, due.Sub(now))
 	}
-	return max(wait, time.Millisecond)
+	return max(f.holds.shorten(wait, now), time.Millisecond)
 }
 
 // Apply applies what has gathered so far, publishes it and returns. Run does so
@@ -199,7 +203,7 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	commit := f.options.Table.Commit(now)
 	f.options.Store.Swap(commit.Snapshot)
 	f.again = commit.Again
-	if len(commit.Changes) > 0 || changed {
+	if f.options.StateFile != "" && (len(commit.Changes) > 0 || changed) {
 		f.state.changed(now, f.options.StateEvery)
 	}
 	if f.ready && !wasReady {
@@ -214,6 +218,7 @@ func (f *Feed) takeIn(b batch, now time.Time) {
 		if obj == nil {
 			f.world.gone(event.kind, event.key, f.dirty)
 		} else {
+			f.forgetReborn(event.kind, event.key, obj)
 			f.world.set(obj, f.dirty)
 		}
 		f.states[event.kind].last = now

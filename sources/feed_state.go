@@ -84,6 +84,7 @@ func (f *Feed) loadState() error {
 			f.state.owned[need.Source]++
 		}
 	}
+	f.loadHolds()
 	f.options.Log.Info("serving from saved state", "file", path, "saved", saved, "objects", len(f.state.old))
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 // translate translates the owners that are due and whose source can be read,
 // and reports whether it wrote to the table. The others stay due.
 func (f *Feed) translate() bool {
+	f.endHolds()
+	defer f.logHolds()
 	open := make(map[string]bool, len(f.options.Needs))
 	for _, need := range f.options.Needs {
 		open[need.Source] = f.settled(need) && f.states[need.Kinds[0]].synced
@@ -37,7 +39,7 @@ func (f *Feed) translate() bool {
 			continue // what was saved is better than what is seen with one eye
 		}
 		f.state.fresh(owner)
-		f.options.Table.Put(translated)
+		f.options.Table.Put(f.hold(translated))
 	}
 	return wrote
 }
