@@ -3,6 +3,7 @@ package sources
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (d *draft) publishRecord(record *DNSEndpointRecord) {
 	name := names[0].name
 	kind, problem := recordType(record.RecordType)
 	if problem != "" {
-		d.skip(name, zones.TypeNone, zones.ReasonInvalidValue, problem)
+		d.skip(name, zones.TypeNone, zones.ReasonInvalidType, problem)
 		return
 	}
 	own := properties{
@@ -70,7 +71,7 @@ func (d *draft) publishRecord(record *DNSEndpointRecord) {
 	d.readRecordProperties(record.ProviderSpecific, &own)
 	d.wish(names, readRecordTargets(kind, record.Targets), wish{
 		reason: zones.ReasonInvalidTarget, why: "the endpoint has no targets; list them in " + fromEndpointTargets,
-		problemsOf: kind, fillable: true, own: &own,
+		kind: kind, fillable: true, own: &own,
 	})
 }
 
@@ -184,8 +185,8 @@ func parseRecordTarget(kind zones.Type, text string) (t target, problem string) 
 // parseHostTarget reads a name that a record points at.
 func parseHostTarget(text string) (host, problem string) {
 	text = strings.TrimSuffix(text, ".")
-	if problem := mistypedAddress(text); problem != "" {
-		return "", problem
+	if _, err := netip.ParseAddr(text); err == nil || mistypedAddress(text) != "" {
+		return "", "is no host name but looks like an address; write a name like lb.example.com"
 	}
 	name, err := zones.ParseHost(text)
 	if err != nil {

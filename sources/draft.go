@@ -40,7 +40,7 @@ type wish struct {
 	named
 	targets     []target
 	problems    []string
-	problemsOf  zones.Type // the type that the problems are about; TypeNone: all
+	kind        zones.Type // the type of record that is wished for; TypeNone: as the targets have it
 	targetsFrom string
 	// reason and why say why there are no targets, where there are none.
 	reason zones.Reason

@@ -22,7 +22,10 @@ func (tr *Translator) compileNamespaceDomains() error {
 	for _, value := range splitBlank(tr.options.NamespaceDomains) {
 		namespace, list, ok := strings.Cut(value, "=")
 		namespace = strings.TrimSpace(namespace)
-		if !ok || len(validation.IsDNS1123Label(namespace)) > 0 {
+		if !ok {
+			return fmt.Errorf("%s=%s names no domain; write NAMESPACE=DOMAIN[,DOMAIN...], as in shop=shop.example.com", namespaceDomainsFlag, value)
+		}
+		if len(validation.IsDNS1123Label(namespace)) > 0 {
 			return fmt.Errorf("%s=%s names no namespace; write NAMESPACE=DOMAIN[,DOMAIN...], as in shop=shop.example.com", namespaceDomainsFlag, value)
 		}
 		// The error of a domain names the value as it would stand on the command line.

@@ -86,10 +86,13 @@ func (d *draft) readReverse() {
 	text, ok := d.annotations.get(keyRecordType)
 	switch {
 	case !ok:
-	case d.tr.recordTypes.judge(zones.TypePTR) != "":
-		d.options = append(d.options, zones.Option{Key: keyRecordType, Value: text})
-	default:
+	case d.tr.recordTypes.judge(zones.TypePTR) == "":
 		d.reverse = parseReverse(text)
+	default:
+		d.options = append(d.options, zones.Option{Key: keyRecordType, Value: text})
+		if parseReverse(text) == reverseWanted {
+			d.note(zones.ReasonIgnoredProperty, "the record-type annotation has no effect: "+d.tr.recordTypes.judge(zones.TypePTR))
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // fromReverse says in words for explain where the name of a PTR record comes from.
-const fromReverse = "address, reversed"
+const fromReverse = "address in reverse"
 
 // A reverseChoice is what an object says about PTR records for its addresses.
 type reverseChoice uint8

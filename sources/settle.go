@@ -91,12 +91,12 @@ func (s *settlement) grant(w *wish) {
 		return
 	}
 	if len(w.problems) > 0 {
-		s.skip(w.name, w.problemsOf, zones.ReasonInvalidTarget, listProblems(w.problems))
+		s.skip(w.name, w.kind, zones.ReasonInvalidTarget, listProblems(w.problems))
 	}
 	targets, from := s.tr.standIn.apply(w)
 	if len(targets) == 0 {
 		if w.reason != "" {
-			s.skip(w.name, zones.TypeNone, w.reason, w.why)
+			s.skip(w.name, w.kind, w.reason, w.why)
 		}
 		s.wait(w.named, w.targetsFrom)
 		return

@@ -121,6 +121,7 @@ const (
 	ReasonNoHostname      Reason = "no-hostname"        // the object names no host
 	ReasonInvalidName     Reason = "invalid-name"       // what was asked for is no host name
 	ReasonInvalidTarget   Reason = "invalid-target"     // a target is neither address nor host name
+	ReasonInvalidType     Reason = "invalid-type"       // a record type is unknown, or none that objects can ask for
 	ReasonInvalidTTL      Reason = "invalid-ttl"        // the TTL can't be read or is out of range
 	ReasonInvalidValue    Reason = "invalid-annotation" // an annotation's value is none of those allowed
 	ReasonTemplate        Reason = "template"           // a template failed for this object
@@ -154,7 +155,7 @@ const (
 // of whoever runs the server.
 func (r Reason) Mendable() bool {
 	switch r {
-	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
+	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidType, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
 		ReasonListener, ReasonNamespaceDomain, ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
 		return true
 	}
