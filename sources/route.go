@@ -185,6 +185,7 @@ func (d *draft) wishRoute(grant *routeGrant) {
 		}
 	}
 	w.fillable = !w.overridden
+	slices.Sort(waiting)
 	w.why = listProblems(slices.Compact(waiting))
 	targets := joinTargets(lists...)
 	d.wish([]named{grant.named}, targets, w)

@@ -45,7 +45,7 @@ func setListeners(set *gatewayv1.ListenerSet) []routeListener {
 		why := "status.listeners doesn't mention it"
 		for j := range set.Status.Listeners {
 			if status := &set.Status.Listeners[j]; status.Name == l.Name {
-				why = notTrue(status.Conditions, string(gatewayv1.ListenerEntryConditionAccepted))
+				why = conditionOf(status.Conditions, string(gatewayv1.ListenerEntryConditionAccepted)).notTrue()
 				break
 			}
 		}

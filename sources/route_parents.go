@@ -36,8 +36,9 @@ func readParentRef(ref *gatewayv1.ParentReference, namespace string) parentRef {
 		name:      string(ref.Name),
 		section:   routeSection{name: valueOr(ref.SectionName, "")},
 	}
-	if r.group == "" && (r.kind == KindGateway || r.kind == KindListenerSet) {
-		r.group = groupGateway // Kubernetes' own kinds have none of these names
+	// The empty group is that of Kubernetes' own kinds, which have none of ours.
+	if ref.Group != nil && *ref.Group == "" && r.kind != KindGateway && r.kind != KindListenerSet {
+		r.group = ""
 	}
 	if ref.Port != nil {
 		r.section.port = int32(*ref.Port)
@@ -47,7 +48,7 @@ func readParentRef(ref *gatewayv1.ParentReference, namespace string) parentRef {
 
 // valueOr is the text behind p, or standard where there is none.
 func valueOr[T ~string, S ~string](p *T, standard S) string {
-	if p == nil {
+	if p == nil || *p == "" {
 		return string(standard)
 	}
 	return string(*p)
@@ -227,7 +228,7 @@ func (tr *Translator) gatewayOf(set *gatewayv1.ListenerSet, beside neighbours) (
 		r.why = fmt.Sprintf("the Gateway allows no ListenerSets from namespace %s (allowedListeners.namespaces.from %s)", quote(set.Namespace), r.why)
 		return gw, r
 	}
-	if why := notTrue(set.Status.Conditions, string(gatewayv1.ListenerSetConditionAccepted)); why != "" {
+	if why := conditionOf(set.Status.Conditions, string(gatewayv1.ListenerSetConditionAccepted)).notTrue(); why != "" {
 		return gw, refusal{zones.ReasonNotAccepted, "the Gateway's controller doesn't accept the ListenerSet: " + why}
 	}
 	return gw, refusal{}

@@ -17,7 +17,8 @@ import (
 func (v *routeView) accepted(p *routeParent, ref parentRef) refusal {
 	refuse := func(why string) refusal { return refusal{zones.ReasonNotAccepted, why} }
 	var says []string
-	elsewhere := false
+	var elsewhere, accepted, current bool
+	var spoken int64 // the last generation that a controller accepted
 	for i := range v.statuses {
 		status := &v.statuses[i]
 		about := readParentRef(&status.ParentRef, v.meta.Namespace)
@@ -26,14 +27,23 @@ func (v *routeView) accepted(p *routeParent, ref parentRef) refusal {
 			elsewhere = elsewhere || about == ref
 			continue
 		}
-		why := notTrue(status.Conditions, string(gatewayv1.RouteConditionAccepted))
-		if why == "" {
-			p.remarkStale(v.meta.Generation, conditionOf(status.Conditions, string(gatewayv1.RouteConditionAccepted)).ObservedGeneration)
-			return refusal{}
+		c := conditionOf(status.Conditions, string(gatewayv1.RouteConditionAccepted))
+		if why := c.notTrue(); why != "" {
+			says = append(says, fmt.Sprintf("controller %s doesn't accept the route: %s", quote(string(status.ControllerName)), why))
+			continue
 		}
-		says = append(says, fmt.Sprintf("controller %s doesn't accept the route: %s", quote(string(status.ControllerName)), why))
+		accepted = true
+		current = current || c.ObservedGeneration == 0 || c.ObservedGeneration == v.meta.Generation
+		spoken = max(spoken, c.ObservedGeneration)
 	}
 	switch {
+	case accepted:
+		if !current && v.meta.Generation != 0 {
+			p.remarks = append(p.remarks, refusal{zones.ReasonStaleStatus, fmt.Sprintf(
+				"%s: its controller has accepted generation %d of the route and not yet spoken of generation %d; the record stands",
+				p.label, spoken, v.meta.Generation)})
+		}
+		return refusal{}
 	case len(says) > 0:
 		slices.Sort(says)
 		return refuse(listProblems(says))
@@ -43,34 +53,30 @@ func (v *routeView) accepted(p *routeParent, ref parentRef) refusal {
 	return refuse("no controller has accepted the route yet (status.parents says nothing of it)")
 }
 
-// remarkStale notes that a controller spoke of another generation of the route.
-func (p *routeParent) remarkStale(generation, observed int64) {
-	if generation != 0 && observed != 0 && generation != observed {
-		p.remarks = append(p.remarks, refusal{zones.ReasonStaleStatus, fmt.Sprintf(
-			"%s: its controller has accepted generation %d of the route and not yet spoken of generation %d; the record stands",
-			p.label, observed, generation)})
-	}
+// A statusCondition is a condition that may be missing.
+type statusCondition struct {
+	*metav1.Condition
+	kind string
 }
 
-// conditionOf returns the first condition of a type, or nil.
-func conditionOf(conditions []metav1.Condition, kind string) *metav1.Condition {
+// conditionOf returns the first condition of a type.
+func conditionOf(conditions []metav1.Condition, kind string) statusCondition {
 	at := slices.IndexFunc(conditions, func(c metav1.Condition) bool { return c.Type == kind })
 	if at < 0 {
-		return nil
+		return statusCondition{kind: kind}
 	}
-	return &conditions[at]
+	return statusCondition{&conditions[at], kind}
 }
 
-// notTrue says how the first condition of a type is not True, or "".
-func notTrue(conditions []metav1.Condition, kind string) string {
-	c := conditionOf(conditions, kind)
+// notTrue says how the condition is not True, or "".
+func (c statusCondition) notTrue() string {
 	switch {
-	case c == nil:
-		return "there is no condition " + kind + " yet"
+	case c.Condition == nil:
+		return "there is no condition " + c.kind + " yet"
 	case c.Status == metav1.ConditionTrue:
 		return ""
 	}
-	text := kind + " is " + clip(string(c.Status))
+	text := c.kind + " is " + clip(string(c.Status))
 	if c.Reason != "" {
 		text += ", " + clip(c.Reason)
 	}
