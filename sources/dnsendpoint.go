@@ -1,6 +1,9 @@
 package sources
 
 import (
+	"maps"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -50,24 +53,19 @@ func (e *DNSEndpoint) DeepCopyObject() runtime.Object {
 	}
 	next := &DNSEndpoint{TypeMeta: e.TypeMeta, Status: e.Status}
 	e.ObjectMeta.DeepCopyInto(&next.ObjectMeta)
-	for _, record := range e.Spec.Endpoints {
+	next.Spec.Endpoints = slices.Clone(e.Spec.Endpoints)
+	for i, record := range next.Spec.Endpoints {
 		if record != nil {
-			record = record.deepCopy()
+			next.Spec.Endpoints[i] = record.deepCopy()
 		}
-		next.Spec.Endpoints = append(next.Spec.Endpoints, record)
 	}
 	return next
 }
 
 func (r *DNSEndpointRecord) deepCopy() *DNSEndpointRecord {
 	next := *r
-	next.Targets = append([]string(nil), r.Targets...)
-	next.ProviderSpecific = append([]DNSEndpointProperty(nil), r.ProviderSpecific...)
-	if r.Labels != nil {
-		next.Labels = make(map[string]string, len(r.Labels))
-		for key, value := range r.Labels {
-			next.Labels[key] = value
-		}
-	}
+	next.Targets = slices.Clone(r.Targets)
+	next.ProviderSpecific = slices.Clone(r.ProviderSpecific)
+	next.Labels = maps.Clone(r.Labels)
 	return &next
 }
