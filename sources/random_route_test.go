@@ -3,7 +3,8 @@ package sources
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1")
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+)
 
 // oneOf picks a value; the more often it stands in the list, the likelier.
 func oneOf[T any](d *oddity, values ...T) T { return values[d.IntN(len(values))] }
