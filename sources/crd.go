@@ -114,7 +114,7 @@ func (d *draft) recordTTL(name zones.Name, kind zones.Type, seconds int64) zones
 func (d *draft) readRecordProperties(list []DNSEndpointProperty, own *properties) {
 	for _, property := range list {
 		key := property.Name
-		for _, prefix := range d.tr.prefixes {
+		for _, prefix := range append([]string{prefixCurrent, prefixAlpha}, d.tr.prefixes...) {
 			if rest, ok := strings.CutPrefix(key, prefix); ok && optionName(rest) != "" {
 				key = optionName(rest)
 			}

@@ -37,6 +37,9 @@ func (tr *Translator) nodeNames(node *corev1.Node) zones.Object {
 	publish := func(names []named) { d.publishNode(node, names) }
 	publish(d.nodeOwnNames(node))
 	d.publishTemplates(seen, publish)
+	if len(d.wishes) == 0 && len(d.skipped) == 0 {
+		d.skip("", zones.TypeNone, zones.ReasonNoHostname, "the templates name no host for the Node")
+	}
 	return d.settle()
 }
 

@@ -80,10 +80,15 @@ func reverseName(addr netip.Addr) zones.Name {
 // those of the name n. A PTR record that only a flag asks for, and that nobody
 // would serve, is left out without a word.
 func (s *settlement) reverse(n named, targets []target, p properties) {
-	hasAddress := slices.ContainsFunc(targets, func(t target) bool { return t.addr.IsValid() })
-	if p.reverse == reverseUnwanted {
+	switch p.reverse {
+	case reverseUnwanted:
 		return
+	case reverseDefault:
+		if !s.tr.options.CreatePTR && len(s.tr.reverseZones) == 0 {
+			return
+		}
 	}
+	hasAddress := slices.ContainsFunc(targets, func(t target) bool { return t.addr.IsValid() })
 	if p.reverse == reverseWanted && len(targets) > 0 && (!hasAddress || n.name.IsWildcard()) {
 		why := "PTR records are made of addresses only, and the name has none"
 		if hasAddress {
