@@ -128,28 +128,38 @@ func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
 	if n == nil {
 		return
 	}
-	var kept []contribution
-	if e := t.names[at]; e != nil {
-		kept = t.arbitrate(at, e.claims).kept
-	}
+	kept := t.kept(at)
 	for _, set := range n.sets {
-		if kind != TypeNone && kind != TypeANY && set.Type != kind && set.Type != TypeCNAME {
-			continue
+		if kind == TypeNone || kind == TypeANY || set.Type == kind || set.Type == TypeCNAME {
+			x.Records = append(x.Records, explainSet(set, kept))
 		}
-		explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
-		for _, data := range set.Data {
-			explained.Data = append(explained.Data, data.Text(set.Type))
-		}
-		for _, c := range kept {
-			if c.claim.Type == set.Type {
-				explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom, c.claim.Held})
-			}
-		}
-		if explained.From == nil {
-			explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
-		}
-		x.Records = append(x.Records, explained)
 	}
+}
+
+// kept returns the claims on a name that won, as of the last commit.
+func (t *Table) kept(name Name) []contribution {
+	e := t.names[name]
+	if e == nil {
+		return nil
+	}
+	return t.arbitrate(name, e.claims).kept
+}
+
+// explainSet returns a set with the parts of the claims kept at its name.
+func explainSet(set *RRSet, kept []contribution) ExplainedSet {
+	explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
+	for _, data := range set.Data {
+		explained.Data = append(explained.Data, data.Text(set.Type))
+	}
+	for _, c := range kept {
+		if c.claim.Type == set.Type {
+			explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom, c.claim.Held})
+		}
+	}
+	if explained.From == nil {
+		explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
+	}
+	return explained
 }
 
 // addSkipped lists the skips at the name, and at the wildcards that would
