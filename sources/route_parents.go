@@ -3,9 +3,11 @@ package sources
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -265,33 +267,19 @@ func allowsNamespace(from *gatewayv1.FromNamespaces, standard gatewayv1.FromName
 		}
 		return refuse("is Selector, and the labels of the Namespace are unknown")
 	}
-	if !wanted.Matches(namespaceLabels{ns.Name, ns.Labels}) {
+	if !wanted.Matches(namespaceLabels(ns)) {
 		return refuse("is Selector, which the labels of the Namespace don't match")
 	}
 	return refusal{}
 }
 
-// namespaceLabels are a Namespace's labels with the one that the API server
+// namespaceLabels returns a Namespace's labels with the one that the API server
 // gives to every Namespace; a manifest need not have it.
-type namespaceLabels struct {
-	name string
-	set  labels.Set
-}
-
-func (l namespaceLabels) Has(key string) bool {
-	return key == "kubernetes.io/metadata.name" || l.set.Has(key)
-}
-
-func (l namespaceLabels) Get(key string) string {
-	value, _ := l.Lookup(key)
-	return value
-}
-
-func (l namespaceLabels) Lookup(key string) (value string, ok bool) {
-	if key == "kubernetes.io/metadata.name" {
-		return l.name, true
-	}
-	return l.set.Lookup(key)
+func namespaceLabels(ns *corev1.Namespace) labels.Set {
+	set := make(labels.Set, len(ns.Labels)+1)
+	maps.Copy(set, ns.Labels)
+	set[corev1.LabelMetadataName] = ns.Name
+	return set
 }
 
 // worstOf unites why no parent takes the route. The reason is that of the parent
