@@ -105,6 +105,8 @@ func TestHoldRoutes(t *testing.T) {
 		{"beside a Gateway that never was, unaccepted", []string{routeOf("web", a, []string{refEdge, refNowhere}, refEdge)}, []string{routeOf("web", a, []string{refEdge, refNowhere})}, "",
 			map[string]string{"a.corp.test": "hit 192.0.2.1"}},
 		{"a Gateway that is deleted", []string{routeOf("web", a, one, refEdge)}, nil, "edge", map[string]string{"a.corp.test": "nxdomain"}},
+		{"a Gateway that is deleted while the other blinks", []string{routeOf("web", a, both, both...)}, []string{blank(gatewayEdge)}, "inner",
+			map[string]string{"a.corp.test": "nodata"}},
 		{"a listener that takes other hosts now", []string{routeOf("web", a, one, refEdge)}, []string{strings.Replace(gatewayEdge, `"*.corp.test"`, "z.corp.test", 1)}, "",
 			map[string]string{"a.corp.test": "nxdomain"}},
 		{"a host that goes with the acceptance", []string{routeOf("web", a+", "+b, one, refEdge)}, []string{routeOf("web", b, one)}, "",
