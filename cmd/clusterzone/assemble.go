@@ -24,13 +24,34 @@ type objectSettings struct {
 	origin  originSettings
 	source  sources.Options
 	zone    zoneSettings
+	// external are the flags of external-dns that are known and not ours.
+	external externalFlags
 }
 
+// add defines the flags. A command that has others defines them before.
 func (s *objectSettings) add(cmd *cobra.Command) {
 	s.origin.add(cmd)
 	addSourceFlags(cmd, &s.source)
 	s.zone.add(cmd)
 	s.general.add(cmd)
+	s.external.add(cmd)
+}
+
+// prepare checks what stands in the settings, puts what external-dns' flags mean
+// into them, and logs which of these have no effect: those of the mirror at
+// level. lookup reads the environment.
+func (s *objectSettings) prepare(log *slog.Logger, level slog.Level, lookup func(string) (string, bool)) error {
+	if err := s.origin.check(); err != nil {
+		return err
+	}
+	if err := s.external.apply(s); err != nil {
+		return err
+	}
+	s.external.report(log, level)
+	if variables := externalEnvironment(lookup); variables != "" {
+		log.Warn("environment variables of external-dns are not read", "variables", variables)
+	}
+	return nil
 }
 
 // A pipeline leads from an origin of objects to snapshots.
@@ -47,6 +68,7 @@ type pipeline struct {
 type pipelineOptions struct {
 	listen    []string // where the server answers, for its own address records
 	stateFile string
+	hold      time.Duration // of the last good addresses
 	onCommit  func(zones.Commit)
 }
 
@@ -55,6 +77,9 @@ type pipelineOptions struct {
 func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipeline, error) {
 	p := &pipeline{settings: s, log: log, store: &zones.Store{}}
 	var err error
+	if s.source.ReverseZones, err = s.zone.reverse(); err != nil {
+		return nil, err
+	}
 	if p.translator, err = sources.New(s.source); err != nil {
 		return nil, err
 	}
@@ -84,6 +109,8 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Log:        log,
 		OnCommit:   o.onCommit,
 		StateFile:  o.stateFile,
+
+		HoldAddresses: o.hold,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--state-file=%s: %w", o.stateFile, err)
@@ -178,7 +205,7 @@ func (p *pipeline) once(ctx context.Context, stdin io.Reader) error {
 
 // readCluster waits until every kind was read, or the request timeout ends.
 func (p *pipeline) readCluster(ctx context.Context, client kubernetes.Interface) error {
-	ctx, cancel := context.WithTimeout(ctx, p.settings.origin.timeout)
+	ctx, cancel := limited(ctx, p.settings.origin.timeout)
 	defer cancel()
 	done := make(chan error, 2)
 	go func() { done <- p.watch(ctx, client, nil) }()
@@ -200,6 +227,15 @@ func (p *pipeline) readCluster(ctx context.Context, client kubernetes.Interface)
 		return failure{errors.New("not all objects could be read" + problems)}
 	}
 	return nil
+}
+
+// limited is context.WithTimeout; a timeout of 0 is none, as --request-timeout
+// has it.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
 }
 
 // problemsText lists the kinds that can't be read, each after a semicolon.

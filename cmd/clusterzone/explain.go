@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -105,7 +106,7 @@ func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Na
 	if err != nil {
 		return nil, err
 	}
-	if err := s.origin.check(); err != nil {
+	if err := s.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
 		return nil, err
 	}
 	p, err := s.assemble(quiet(log), pipelineOptions{})
@@ -212,6 +213,12 @@ func writeSource(w *strings.Builder, from zones.ExplainedSource) {
 	}
 	if from.TargetsFrom != "" {
 		parts = append(parts, "targets: "+from.TargetsFrom)
+	}
+	if from.Held != nil {
+		parts = append(parts, fmt.Sprintf("held since %s, until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))
+	}
+	if from.Held != nil {
+		parts = append(parts, fmt.Sprintf("held since %s until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(w, " (%s)", strings.Join(parts, "; "))

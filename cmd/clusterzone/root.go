@@ -60,7 +60,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
+			if !opposes(f) {
 				names = append(names, "--"+f.Name)
 			}
 		})

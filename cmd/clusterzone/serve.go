@@ -54,8 +54,8 @@ func newServe() *cobra.Command {
 			return serve(cmd.Context(), &objects, &serving, cmd.InOrStdin(), cmd.ErrOrStderr())
 		},
 	}
-	objects.add(cmd)
 	serving.add(cmd)
+	objects.add(cmd)
 	return cmd
 }
 
@@ -65,7 +65,7 @@ type daemon struct {
 	serving  *serveSettings
 	pipeline *pipeline
 	client   kubernetes.Interface // nil with manifests
-	events   *cluster.Recorder    // nil without --events
+	events   *cluster.Recorder    // nil without --kubernetes-events
 	registry *prometheus.Registry
 	dns      *server.Server
 	leaving  leaving
@@ -76,6 +76,9 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	if err != nil {
 		return err
 	}
+	if err := objects.prepare(log, slog.LevelWarn, os.LookupEnv); err != nil {
+		return err
+	}
 	d, err := newDaemon(log, objects, serving)
 	if err != nil {
 		return err
@@ -83,14 +86,12 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	return d.run(ctx, stdin)
 }
 
-// newDaemon checks every setting and builds the parts; it starts nothing.
+// newDaemon checks every setting and builds the parts; it starts nothing. The
+// objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
 	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
-	}
-	if err := objects.origin.check(); err != nil {
-		return nil, err
 	}
 	dns, err := serving.dnsServer()
 	if err != nil {
@@ -102,11 +103,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 			return nil, err
 		}
 	} else if serving.events {
-		return nil, errors.New("--events needs a cluster to write events to; leave it out with --manifests")
+		return nil, errors.New("--kubernetes-events needs a cluster to write events to; leave it out with --manifests")
 	}
 	d.pipeline, err = objects.assemble(log, pipelineOptions{
 		listen:    serving.listen,
 		stateFile: serving.stateFile,
+		hold:      serving.hold,
 		onCommit:  d.committed,
 	})
 	if err != nil {

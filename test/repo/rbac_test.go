@@ -37,7 +37,7 @@ func TestReadmeGrantsWhatSourcesNeed(t *testing.T) {
 		}
 		need = append(need, resources[kind])
 	}
-	need = append(need, "/events") // with --events
+	need = append(need, "/events") // with --kubernetes-events
 
 	var granted []string
 	for _, rule := range readmeRole(t).Rules {
