@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
@@ -118,9 +120,9 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 	return p, nil
 }
 
-// client returns a client of the cluster's API server.
-func (s *originSettings) client() (kubernetes.Interface, error) {
-	config, err := cluster.Config(cluster.Connection{
+// connection says how the cluster's API server is reached.
+func (s *originSettings) connection() (*rest.Config, error) {
+	return cluster.Config(cluster.Connection{
 		Kubeconfig: s.kubeconfig,
 		Context:    s.context,
 		Server:     s.server,
@@ -128,10 +130,25 @@ func (s *originSettings) client() (kubernetes.Interface, error) {
 		Burst:      s.burst,
 		UserAgent:  "clusterzone/" + programVersion(),
 	})
+}
+
+// client returns a client of the cluster's API server.
+func (s *originSettings) client() (kubernetes.Interface, error) {
+	config, err := s.connection()
 	if err != nil {
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+// customClient returns a client for the kinds that come with a
+// CustomResourceDefinition.
+func (s *originSettings) customClient() (dynamic.Interface, error) {
+	config, err := s.connection()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
 }
 
 // check refuses flags of the origin that exclude each other.
@@ -155,13 +172,31 @@ func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *
 	if set != nil {
 		return set.Run(ctx, p.log, p.feed)
 	}
+	custom, err := p.settings.origin.customClient()
+	if err != nil {
+		return err
+	}
 	return cluster.Run(ctx, client, cluster.Options{
 		Namespace:          p.settings.source.Namespace,
+		GatewayNamespace:   p.settings.source.GatewayNamespace,
 		Kinds:              sources.Kinds(p.translator.Needs()),
-		AnnotationPrefixes: p.settings.source.AnnotationPrefixes,
+		Custom:             custom,
+		AnnotationPrefixes: p.keptAnnotations(),
 		RequestTimeout:     p.settings.origin.timeout,
 		Log:                p.log,
 	}, p.feed)
+}
+
+// keptAnnotations are the prefixes of the annotations that count on Pods and
+// Nodes. Where these have names of their own, filters and templates may look at
+// any: then there is no list, and all are kept.
+func (p *pipeline) keptAnnotations() []string {
+	for _, source := range p.translator.Sources() {
+		if source == sources.SourcePod || source == sources.SourceNode {
+			return nil
+		}
+	}
+	return p.settings.source.AnnotationPrefixes
 }
 
 // loadManifests reads the files of --manifests; nil without any. What is odd
