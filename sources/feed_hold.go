@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -99,13 +100,14 @@ func (f *Feed) endHolds() {
 }
 
 // troubled reports whether something that the source has read can't be read
-// now. Meanwhile nobody knows whether addresses are back, and no hold ends: the
+// now; a kind that is not there any longer is read whole. Meanwhile nobody knows whether addresses are back, and no hold ends: the
 // API server's absence changes no answer (DESIGN rule 3).
 func (f *Feed) troubled(source string) bool {
 	for _, need := range f.options.Needs {
 		if need.Source == source {
 			return slices.ContainsFunc(need.Kinds, func(kind Kind) bool {
-				return f.states[kind].synced && f.states[kind].problem != nil
+				state := f.states[kind]
+				return state.synced && state.problem != nil && !errors.As(state.problem, new(*Absent))
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func routeOf(name, hosts string, parents []string, accepted ...string) string {
 	return strings.NewReplacer("NAME", name, "HOSTS", hosts, "PARENTS", strings.Join(parents, ", "), "STATUS", strings.Join(statuses, ", ")).Replace(routeAll)
 }
 
-func newRouteHoldTest(t *testing.T, change func(*Options)) (*feedTest, *countingTranslator) {
+func newRouteHoldTest(t *testing.T, change func(*Options), unsynced ...Kind) (*feedTest, *countingTranslator) {
 	t.Helper()
 	wanted := DefaultOptions()
 	wanted.Sources = []string{SourceHTTPRoute, SourceRouteGroup, SourceIngress}
@@ -52,7 +53,7 @@ func newRouteHoldTest(t *testing.T, change func(*Options)) (*feedTest, *counting
 		o.Translator, o.Needs = counting, tr.Needs()
 		o.Table = zones.NewTable(zones.Options{Origins: []zones.Origin{{Name: nameOf(t, "corp.test")}, {Name: nameOf(t, "2.0.192.in-addr.arpa")}}})
 	})
-	ft.syncAll()
+	ft.syncAll(unsynced...)
 	return ft, counting
 }
 
@@ -162,6 +163,28 @@ func TestHoldTouchesOneGateway(t *testing.T) {
 	}
 }
 
+// TestHoldEndsWithoutListenerSets: a kind that the cluster doesn't have is no
+// trouble that a hold waits for.
+func TestHoldEndsWithoutListenerSets(t *testing.T) {
+	t.Parallel()
+	ft, _ := newRouteHoldTest(t, nil, KindListenerSet)
+	ft.Synced(KindListenerSet, &Absent{errors.New("no such kind")})
+	ft.setAll(gatewayEdge, routeOf("web", `"a.corp.test"`, []string{refEdge}, refEdge))
+	ft.setAll(routeOf("web", `"a.corp.test"`, []string{refEdge}))
+	ft.want("held", "a.corp.test", "hit 192.0.2.1")
+	ft.later(grace)
+	ft.want("over", "a.corp.test", "nxdomain")
+
+	ft.Synced(KindListenerSet, nil)
+	ft.setAll(routeOf("web", `"a.corp.test"`, []string{refEdge}, refEdge))
+	ft.setAll(routeOf("web", `"a.corp.test"`, []string{refEdge}))
+	ft.Synced(KindListenerSet, &Absent{errors.New("no such kind")})
+	ft.Apply()
+	ft.want("held, and the kind has gone", "a.corp.test", "hit 192.0.2.1")
+	ft.later(grace)
+	ft.want("over again", "a.corp.test", "nxdomain")
+}
+
 func TestHoldRouteGroups(t *testing.T) {
 	t.Parallel()
 	ft, _ := newRouteHoldTest(t, nil)
@@ -174,41 +197,79 @@ func TestHoldRouteGroups(t *testing.T) {
 	ft.want("the hold is over", "shop.corp.test", "nodata")
 }
 
+// reverse returns the answer for the PTR records of 192.0.2.1.
+func (ft *feedTest) reverse() string {
+	ft.t.Helper()
+	var a zones.Answer
+	ft.options.Store.Load().Lookup(nameOf(ft.t, "1.2.0.192.in-addr.arpa"), zones.TypePTR, &a)
+	text := a.Kind.String()
+	for _, entry := range a.Section {
+		for _, data := range entry.Set.Data {
+			text += " " + data.Text(zones.TypePTR)
+		}
+	}
+	return text
+}
+
+func (ft *feedTest) wantReverse(what, want string) {
+	ft.t.Helper()
+	if got := ft.reverse(); got != want {
+		ft.t.Errorf("%s: the PTR answer is %q, want %q", what, got, want)
+	}
+}
+
+func withReverse(t *testing.T) func(*Options) {
+	return func(o *Options) { o.ReverseZones = []zones.Name{nameOf(t, "2.0.192.in-addr.arpa")} }
+}
+
 // TestHoldReverse: the PTR records of held addresses are held with them, and
 // go name by name.
 func TestHoldReverse(t *testing.T) {
 	t.Parallel()
-	ft, _ := newRouteHoldTest(t, func(o *Options) { o.ReverseZones = []zones.Name{nameOf(t, "2.0.192.in-addr.arpa")} })
-	reverse := func(what, want string) {
-		t.Helper()
-		var a zones.Answer
-		ft.options.Store.Load().Lookup(nameOf(t, "1.2.0.192.in-addr.arpa"), zones.TypePTR, &a)
-		got := a.Kind.String()
-		for _, entry := range a.Section {
-			for _, data := range entry.Set.Data {
-				got += " " + data.Text(zones.TypePTR)
-			}
-		}
-		if got != want {
-			t.Errorf("%s: the PTR answer is %q, want %q", what, got, want)
-		}
-	}
+	ft, _ := newRouteHoldTest(t, withReverse(t))
 	two := shop("shop", "a.corp.test", "192.0.2.1")
 	two.Spec.Rules = append(two.Spec.Rules, shop("", "b.corp.test", "").Spec.Rules...)
 	ft.Set(KindIngress, two)
 	ft.later(time.Second)
-	reverse("before", "hit a.corp.test. b.corp.test.")
+	ft.wantReverse("before", "hit a.corp.test. b.corp.test.")
 	lost := two.DeepCopy()
 	lost.Status.LoadBalancer.Ingress = nil
 	ft.Set(KindIngress, lost)
 	ft.later(time.Minute)
-	reverse("in the blink", "hit a.corp.test. b.corp.test.")
+	ft.wantReverse("in the blink", "hit a.corp.test. b.corp.test.")
 	ft.Set(KindIngress, blinked("shop", "b.corp.test"))
 	ft.later(time.Minute)
-	reverse("a host went", "hit b.corp.test.")
+	ft.wantReverse("a host went", "hit b.corp.test.")
 	ft.later(grace)
-	reverse("after", "nxdomain")
-	if got := ft.nextWake(); got < time.Minute {
+	ft.wantReverse("after", "nxdomain")
+}
+
+// TestHoldReverseOfTwo: of two names at one address each has its own hold, and
+// so have their PTR records.
+func TestHoldReverseOfTwo(t *testing.T) {
+	t.Parallel()
+	ft, _ := newRouteHoldTest(t, withReverse(t))
+	edge := strings.Replace(gatewayEdge, `"*.corp.test"`, "a.corp.test", 1)
+	inner := strings.NewReplacer(`"*.corp.test"`, "b.corp.test", "192.0.2.2", "192.0.2.1").Replace(gatewayInner)
+	blank := func(gateway string) string {
+		return strings.Replace(gateway, "{type: IPAddress, value: 192.0.2.1}", "", 1)
+	}
+	ft.setAll(edge, inner, routeOf("web", `"a.corp.test", "b.corp.test"`, []string{refEdge, refInner}, refEdge, refInner))
+	ft.later(time.Minute)
+	ft.wantReverse("before", "hit a.corp.test. b.corp.test.")
+	ft.setAll(blank(edge))
+	ft.wantReverse("one blinks", "hit a.corp.test. b.corp.test.")
+	ft.later(time.Minute)
+	ft.setAll(blank(inner))
+	ft.wantReverse("both do", "hit a.corp.test. b.corp.test.")
+	ft.later(grace - time.Minute)
+	ft.wantReverse("the first is over", "hit b.corp.test.")
+	ft.want("the first is over", "a.corp.test", "nodata")
+	ft.want("the first is over", "b.corp.test", "hit 192.0.2.1")
+	ft.later(2 * time.Second) // lets the serial step
+	if got := ft.nextWake(); got < 30*time.Second {
 		t.Errorf("the feed wakes in %s for nothing", got)
 	}
+	ft.later(time.Minute)
+	ft.wantReverse("both are over", "nxdomain")
 }

@@ -3,10 +3,7 @@ package sources
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -153,6 +149,12 @@ func TestHoldIsSaid(t *testing.T) {
 	if want := "shop.corp.test is served with the last good addresses of ingress web/shop, held until 2027-01-15T08:05:01Z"; x.Detail != want {
 		t.Errorf("explain says %q, want %q", x.Detail, want)
 	}
+	ft.View(func(table *zones.Table, _ func(zones.Owner) metav1.Object) {
+		o, _ := table.ObjectOf(zones.Owner{Source: SourceIngress, Namespace: "web", Name: "shop"})
+		if len(o.Claims) != 1 || o.Claims[0].Type != zones.TypeA || len(o.Skipped) != 1 {
+			t.Errorf("the object is %+v, want one claim and one skip", o)
+		}
+	})
 	ft.later(time.Hour)
 	for text, want := range map[string]int{"the last good ones are held": 1, "no addresses have come": 1} {
 		if n := strings.Count(ft.log.String(), text); n != want {
@@ -201,8 +203,14 @@ func TestHoldEndsEarly(t *testing.T) {
 		if n := ft.held(); n != 0 {
 			t.Errorf("%s: %d names are held", c.what, n)
 		}
+		ft.later(2 * time.Second) // lets the serial step
+		commits := 0
+		ft.options.OnCommit = func(zones.Commit) { commits++ }
 		ft.later(time.Hour)
 		ft.want(c.what+", later", "shop.corp.test", c.want)
+		if commits > 0 {
+			t.Errorf("%s: the end of a hold that was over made %d commits", c.what, commits)
+		}
 		if len(ft.holds.owners)+len(ft.holds.ends)+len(ft.holds.paused) > 0 {
 			t.Errorf("%s: the feed still keeps %+v", c.what, ft.holds)
 		}
@@ -470,140 +478,6 @@ func TestHoldWaitsForTheAPIServer(t *testing.T) {
 	ft.Synced(KindIngress, nil)
 	ft.later(time.Second)
 	ft.want("the API server is back, the addresses aren't", "shop.corp.test", "nodata")
-}
-
-// A holdModel is a slow and obvious twin of the hold: it keeps what every object
-// last pointed at, name by name.
-type holdModel struct {
-	objects map[string]*modelObject
-}
-
-type modelObject struct {
-	uid   types.UID
-	hosts []string
-	ip    string // "" while the status is empty
-	good  map[string]modelGood
-}
-
-type modelGood struct {
-	ip   string
-	lost time.Time // zero while it stands
-}
-
-// see takes in the state of an object, as it is when the feed looks.
-func (m *holdModel) see(id string, ing *networkingv1.Ingress) {
-	if ing == nil {
-		delete(m.objects, id)
-		return
-	}
-	o := m.objects[id]
-	if o == nil || o.uid != ing.UID {
-		o = &modelObject{uid: ing.UID, good: make(map[string]modelGood)}
-		m.objects[id] = o
-	}
-	o.hosts, o.ip = nil, ""
-	for _, rule := range ing.Spec.Rules {
-		o.hosts = append(o.hosts, rule.Host)
-	}
-	for _, entry := range ing.Status.LoadBalancer.Ingress {
-		o.ip = entry.IP
-	}
-}
-
-// look lets the model's time pass, and returns the answer for each host.
-func (m *holdModel) look(now time.Time, hosts []string) map[string]string {
-	ips := make(map[string][]string)
-	asked := make(map[string]bool)
-	for _, o := range m.objects {
-		for host, good := range o.good {
-			switch {
-			case !slices.Contains(o.hosts, host):
-				delete(o.good, host)
-			case o.ip == "" && good.lost.IsZero():
-				o.good[host] = modelGood{good.ip, now}
-			case o.ip == "" && now.Sub(good.lost) >= grace:
-				delete(o.good, host)
-			}
-		}
-		for _, host := range o.hosts {
-			asked[host] = true
-			if o.ip != "" {
-				o.good[host] = modelGood{ip: o.ip}
-			}
-			if good, ok := o.good[host]; ok {
-				ips[host] = append(ips[host], good.ip)
-			}
-		}
-	}
-	answers := make(map[string]string)
-	for _, host := range hosts {
-		slices.Sort(ips[host])
-		switch {
-		case len(ips[host]) > 0:
-			answers[host] = "hit " + strings.Join(slices.Compact(ips[host]), " ")
-		case asked[host]:
-			answers[host] = "nodata"
-		default:
-			answers[host] = "nxdomain"
-		}
-	}
-	return answers
-}
-
-// TestHoldIsModel plays random events in random batches and asks after each.
-func TestHoldIsModel(t *testing.T) {
-	t.Parallel()
-	seed := rand.Uint64()
-	random := rand.New(rand.NewPCG(seed, 7))
-	hosts := []string{"a.corp.test", "b.corp.test", "c.corp.test"}
-	for round := range 60 {
-		ft := newFeedTest(t, holding)
-		ft.syncAll()
-		model := &holdModel{objects: make(map[string]*modelObject)}
-		now := make(map[string]*networkingv1.Ingress) // what the origin has reported
-		for step := range 60 {
-			for range random.IntN(3) {
-				id := fmt.Sprint("i", random.IntN(3))
-				old := now[id]
-				if old == nil || random.IntN(8) == 0 {
-					ing := blinked(id, hosts[random.IntN(3)])
-					ing.UID = types.UID(fmt.Sprint(round, "-", step, "-", random.Uint32()))
-					now[id] = ing
-					ft.Set(KindIngress, ing)
-					continue
-				}
-				if random.IntN(8) == 0 {
-					now[id] = nil
-					ft.Gone(KindIngress, "web", id)
-					continue
-				}
-				ing := old.DeepCopy()
-				switch random.IntN(4) {
-				case 0:
-					ing.Spec.Rules = nil
-					for _, host := range hosts[:1+random.IntN(3)] {
-						ing.Spec.Rules = append(ing.Spec.Rules, networkingv1.IngressRule{Host: host})
-					}
-				case 1:
-					ing.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: fmt.Sprint("192.0.2.", 1+random.IntN(9))}}
-				default:
-					ing.Status = networkingv1.IngressStatus{}
-				}
-				now[id] = ing
-				ft.Set(KindIngress, ing)
-			}
-			ft.later(time.Duration(random.IntN(4)) * grace / 3)
-			for id, ing := range now {
-				model.see(id, ing)
-			}
-			want := model.look(ft.now, hosts)
-			for _, host := range slices.Sorted(maps.Keys(want)) {
-				if got := ft.answer(host); got != want[host] {
-					t.Fatalf("seed %d, round %d, step %d: %s is %q, the model says %q", seed, round, step, host, got, want[host])
-				}
-			}
-		}
-	}
 }
 
 // nameOf parses a name that is one.
