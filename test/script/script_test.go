@@ -28,6 +28,9 @@ var update = flag.Bool("update", false, "write what the commands print into test
 //	flag --NAME=VALUE              as on the command line; before the first apply
 //	unsynced                       nothing is synced before the command sync
 //	apply FILE...                  as kubectl apply; the first apply syncs all kinds
+//	crowd N                        apply N good objects of all sorts, see crowd_test.go
+//	answered                       how many of the crowd have their right answer
+//	reasons NS                     the one reason of each object of a namespace
 //	status KIND NS NAME FILE       replace the status; NS is - for kinds without
 //	delete KIND NS NAME
 //	wait DURATION                  let time pass; else each command takes a second
@@ -162,6 +165,9 @@ type command struct {
 var commands = map[string]*command{
 	"unsynced": {0, func(s *script, _ []string) (string, error) { s.stage.noSync = true; return "", nil }},
 	"apply":    {1, func(s *script, w []string) (string, error) { return "", s.apply(w) }},
+	"crowd":    {1, func(s *script, w []string) (string, error) { return "", s.crowd(w) }},
+	"answered": {0, func(s *script, _ []string) (string, error) { return s.stage.crowdAnswers() }},
+	"reasons":  {1, func(s *script, w []string) (string, error) { return s.stage.reasons(w) }},
 	"status":   {4, func(s *script, w []string) (string, error) { return "", s.status(w) }},
 	"delete":   {3, func(s *script, w []string) (string, error) { return "", s.stage.delete(w) }},
 	"sync":     {0, func(s *script, w []string) (string, error) { return "", s.stage.sync(w) }},

@@ -28,6 +28,7 @@ type stage struct {
 	broken  map[sources.Kind]bool
 	noSync  bool // apply syncs nothing by itself any more
 	serials map[zones.Name]uint32
+	crowded int // how many objects the crowd has
 }
 
 type objectID struct {
