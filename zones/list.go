@@ -23,12 +23,17 @@ func (t *Table) Records(origin, from Name, limit int) (sets []ListedSet, next Na
 		if len(sets) >= limit && len(n.sets) > 0 {
 			return sets, n.name
 		}
-		kept := t.kept(n.name)
-		for _, set := range n.sets {
-			sets = append(sets, ListedSet{n.name, explainSet(set, kept)})
-		}
+		sets = t.listNode(sets, n)
 	}
 	return sets, ""
+}
+
+func (t *Table) listNode(sets []ListedSet, n *node) []ListedSet {
+	kept := t.kept(n.name)
+	for _, set := range n.sets {
+		sets = append(sets, ListedSet{n.name, explainSet(set, kept)})
+	}
+	return sets
 }
 
 // AllSkipped returns what objects asked for and do not get, as of the last
@@ -50,4 +55,29 @@ func (t *Table) AllSkipped(want func(*Skipped) bool) []Skipped {
 		keep(e.lost)
 	}
 	return all
+}
+
+// RecordsAt lists the record sets of one name in a zone. The slice is the
+// caller's.
+func (t *Table) RecordsAt(origin, name Name) []ListedSet {
+	b := t.zones[origin]
+	if b == nil {
+		return nil
+	}
+	n := b.zone.tree.get(name)
+	if n == nil {
+		return nil
+	}
+	return t.listNode(nil, n)
+}
+
+// Reasons returns all reasons that there are.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonNoAddress, ReasonNotPublished, ReasonNoHostname, ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidType, ReasonInvalidTTL,
+		ReasonInvalidValue, ReasonTemplate, ReasonOptOut, ReasonClass, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType,
+		ReasonHostnameSource, ReasonDomain, ReasonNamespaceDomain, ReasonTargetNet, ReasonRecordType, ReasonNotReady, ReasonParent,
+		ReasonGatewayFilter, ReasonNotAccepted, ReasonListener, ReasonHeld, ReasonStaleStatus, ReasonUnreadable, ReasonOutOfZone,
+		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty,
+	}
 }

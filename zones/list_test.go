@@ -2,6 +2,8 @@ package zones
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 )
@@ -70,5 +72,46 @@ func TestAllSkipped(t *testing.T) {
 	slices.Sort(got)
 	if want := []string{"two conflict", "two invalid-name"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestReasons: the list holds every reason that is declared.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("claim.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`(?m)^\tReason\w+\s+Reason = "([a-z-]+)"`).FindAllSubmatch(text, -1)
+	var want []Reason
+	for _, match := range declared {
+		want = append(want, Reason(match[1]))
+	}
+	if got := Reasons(); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestRecordsAt: the sets of one name, with the objects that won.
+func TestRecordsAt(t *testing.T) {
+	t.Parallel()
+	corp := mustName(t, "corp.test")
+	w := world{origins: []Origin{{Name: corp}}}
+	table := w.table()
+	name := mustName(t, "a.corp.test")
+	for i, namespace := range []string{"one", "two"} {
+		table.Put(Object{Owner: Owner{Source: "ingress", Namespace: namespace, Name: "web"}, Created: noon().AddDate(0, i, 0),
+			Claims: []Claim{{Name: name, Type: TypeA, Targets: []string{"192.0.2.1"}}}})
+	}
+	table.Commit(noon())
+	sets := table.RecordsAt(corp, name)
+	if len(sets) != 1 || len(sets[0].From) != 1 || sets[0].From[0].Object != "ingress one/web" {
+		t.Errorf("got %+v", sets)
+	}
+	if sets := table.RecordsAt(corp, mustName(t, "b.corp.test")); sets != nil {
+		t.Errorf("a missing name has %+v", sets)
+	}
+	if sets := table.RecordsAt(mustName(t, "other.test"), name); sets != nil {
+		t.Errorf("a foreign zone has %+v", sets)
 	}
 }
