@@ -220,9 +220,6 @@ func writeSource(w *strings.Builder, from zones.ExplainedSource) {
 	if from.Held != nil {
 		parts = append(parts, fmt.Sprintf("held since %s, until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))
 	}
-	if from.Held != nil {
-		parts = append(parts, fmt.Sprintf("held since %s until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))
-	}
 	if len(parts) > 0 {
 		fmt.Fprintf(w, " (%s)", strings.Join(parts, "; "))
 	}
