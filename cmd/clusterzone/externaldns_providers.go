@@ -73,7 +73,7 @@ func otherProviderFlags() []externalFlag {
 	of := func(provider string) string {
 		return fmt.Sprintf("there is no mirror to %s; leave it out, and keep external-dns for it", provider)
 	}
-	registry := "ownership stands in TXT records only; leave it out, and write `--registry=txt`"
+	registry := "ownership stands in TXT records only; leave it out, and write --registry=txt"
 	add(of("AWS Cloud Map"), onOff, "aws-sd-service-cleanup")
 	add(of("AWS Cloud Map"), manyTexts, "aws-sd-create-tag")
 	add(registry, oneText, "dynamodb-region", "dynamodb-table", "crd-registry-namespace")

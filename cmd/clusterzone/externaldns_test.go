@@ -187,6 +187,14 @@ func TestEnvironmentOfExternalDNS(t *testing.T) {
 	if got := externalEnvironment(lookup); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	var out bytes.Buffer
+	_, objects, _ := parsed(t)
+	if err := objects.prepare(slog.New(slog.NewTextHandler(&out, nil)), slog.LevelWarn, lookup); err != nil {
+		t.Fatal(err)
+	}
+	if logged := out.String(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, want) {
+		t.Errorf("logged %q", logged)
+	}
 	// What is written instead is read, for hidden flags too.
 	cmd, objects, _ := parsed(t)
 	ours := map[string]string{"CLUSTERZONE_PROVIDER": "aws", "CLUSTERZONE_ZONE_ID_FILTER": "one\ntwo\n", "CLUSTERZONE_AWS_PREFER_CNAME": "true"}
