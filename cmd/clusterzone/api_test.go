@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,7 +29,7 @@ func admin(t *testing.T, args ...string) (*pipeline, http.Handler) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.once(context.Background(), nil); err != nil {
+	if err := p.once(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	return p, p.adminHandler()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"os"
@@ -170,7 +169,7 @@ func TestFlagsHonouredInOtherForm(t *testing.T) {
 	if want := []string{"dns.corp.test/", "external-dns.alpha.kubernetes.io/"}; !slices.Equal(objects.source.AnnotationPrefixes, want) {
 		t.Errorf("prefixes %q, want %q", objects.source.AnnotationPrefixes, want)
 	}
-	ctx, cancel := limited(context.Background(), objects.origin.timeout)
+	ctx, cancel := limited(t.Context(), objects.origin.timeout)
 	defer cancel()
 	if _, ends := ctx.Deadline(); ends || ctx.Err() != nil {
 		t.Error("a timeout of 0 is none")
