@@ -43,7 +43,7 @@ const (
 func knownKeys() []string {
 	return []string{
 		keyHostname, keyInternalHostname, keyTarget, keyTTL, keyController, keyExclude, keyAccess, keyEndpointsType,
-		keyHostnameSource, "gateway-hostname-source", keyAlias, keyRecordType, keySetIdentifier, "ingress",
+		keyHostnameSource, keyGatewayHostnameSource, keyAlias, keyRecordType, keySetIdentifier, "ingress",
 	}
 }
 
@@ -123,6 +123,18 @@ func (d *draft) noteOddKeys() {
 		}
 		if near := nearest(key, known); near != "" && editDistance(key, near) <= 2 {
 			d.note(zones.ReasonIgnoredProperty, fmt.Sprintf("the annotation %s has no meaning; did you mean %s?", clip(first+key), first+near))
+		}
+	}
+}
+
+// noteUnread notes keys that stand on the object and mean nothing on its kind.
+// A value under any prefix counts.
+func (d *draft) noteUnread(kind string, keys ...string) {
+	for _, key := range keys {
+		for _, prefix := range d.annotations.prefixes {
+			if _, ok := d.annotations.values[prefix+key]; ok {
+				d.note(zones.ReasonIgnoredProperty, fmt.Sprintf("the annotation %s has no effect on a %s", clip(prefix+key), kind))
+			}
 		}
 	}
 }

@@ -23,13 +23,15 @@ const (
 	moleculeValue      = "route53"
 	kopsExternal       = "dns.alpha.kubernetes.io/external"
 	kopsInternal       = "dns.alpha.kubernetes.io/internal"
+	fromKopsExternal   = "annotation " + kopsExternal
+	fromKopsInternal   = "annotation " + kopsInternal
 	kopsNodeLabel      = "node-role.kubernetes.io/node"
 )
 
 // compatibleNames returns the names of the chosen scheme's annotations.
 func (d *draft) compatibleNames(svc *corev1.Service) []named {
 	values := svc.Annotations
-	switch d.tr.options.Compatibility {
+	switch d.tr.options.Compatibility { // Pods have kops' scheme too: see podOwnNames
 	case compatMate:
 		return d.parseNames([]string{values[mateAnnotation]}, "annotation "+mateAnnotation)
 	case compatMolecule:
@@ -37,8 +39,8 @@ func (d *draft) compatibleNames(svc *corev1.Service) []named {
 			return d.parseNames(splitList(values[moleculeAnnotation]), "annotation "+moleculeAnnotation)
 		}
 	case compatKops:
-		names := d.parseNames(splitList(values[kopsExternal]), "annotation "+kopsExternal)
-		for _, n := range d.parseNames(splitList(values[kopsInternal]), "annotation "+kopsInternal) {
+		names := d.parseNames(splitList(values[kopsExternal]), fromKopsExternal)
+		for _, n := range d.parseNames(splitList(values[kopsInternal]), fromKopsInternal) {
 			n.internal = true
 			names = append(names, n)
 		}

@@ -52,7 +52,8 @@ func (tr *Translator) compileStandIn() error {
 // apply returns the targets to serve for w, and where they come from.
 func (s *standIn) apply(w *wish) ([]target, string) {
 	targets, from := w.targets, w.targetsFrom
-	if len(s.defaults) > 0 && (len(targets) == 0 && w.fillable || s.force && (len(targets) > 0 || w.fillable || w.overridden)) {
+	force := s.force && !slices.ContainsFunc(targets, func(t target) bool { return !t.pointsAtHost() })
+	if len(s.defaults) > 0 && (len(targets) == 0 && w.fillable || force && (len(targets) > 0 || w.fillable || w.overridden)) {
 		targets, from = s.defaults, fromDefaultTargets
 	}
 	return s.translate(targets), from

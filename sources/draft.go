@@ -18,9 +18,7 @@ type draft struct {
 	owner       zones.Owner
 	annotations annotationSet
 
-	ttl           zones.TTL
-	setIdentifier string
-	options       []zones.Option
+	properties // of the object, for every record that has none of its own
 
 	wishes  []wish
 	ports   []portWish
@@ -28,11 +26,21 @@ type draft struct {
 	notes   []zones.Skipped // remarks on the whole object; settle gives them its names
 }
 
+// properties are what is said of records beside name, type and targets.
+type properties struct {
+	ttl           zones.TTL
+	setIdentifier string
+	options       []zones.Option
+	reverse       reverseChoice
+	word          string // what messages call the place of an option: "annotation" or "property"
+}
+
 // A wish is one name with what one origin gives for it.
 type wish struct {
 	named
 	targets     []target
 	problems    []string
+	kind        zones.Type // the type of record that is wished for; TypeNone: as the targets have it
 	targetsFrom string
 	// reason and why say why there are no targets, where there are none.
 	reason zones.Reason
@@ -42,6 +50,8 @@ type wish struct {
 	fillable, overridden bool
 	// bare: the object's TTL, set-identifier and options don't count.
 	bare bool
+	// own are the properties of this wish alone, instead of the object's.
+	own *properties
 }
 
 // A portWish is one SRV record, wished for if host gets an address.
@@ -58,6 +68,7 @@ func (tr *Translator) newDraft(source string, meta *metav1.ObjectMeta) *draft {
 		meta:        meta,
 		owner:       zones.Owner{Source: source, Namespace: meta.Namespace, Name: meta.Name},
 		annotations: annotationSet{meta.Annotations, tr.prefixes},
+		properties:  properties{word: "annotation"},
 	}
 }
 

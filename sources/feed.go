@@ -10,39 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// A Need is what one source must be able to read. The first kind is that of
-// its own objects: without it the source is off. The others stand beside them.
-type Need struct {
-	Source string
-	Kinds  []Kind
-}
-
-// Kinds returns the kinds of all needs, each once.
-func Kinds(needs []Need) []Kind {
-	var kinds []Kind
-	seen := make(map[Kind]bool)
-	for _, need := range needs {
-		for _, kind := range need.Kinds {
-			if !seen[kind] {
-				seen[kind] = true
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	return kinds
-}
-
-// translations are what a Feed asks of a Translator.
-type translations interface {
-	Ingress(*networkingv1.Ingress, neighbours) zones.Object
-	Service(*corev1.Service, neighbours) zones.Object
+// A translation is what a Feed asks of a Translator.
+type translation interface {
+	Translate(obj metav1.Object, beside neighbours) zones.Object
 }
 
 // FeedOptions are the parts that a Feed joins. Table, Store, Translator, Needs
@@ -50,7 +25,7 @@ type translations interface {
 type FeedOptions struct {
 	Table      *zones.Table
 	Store      *zones.Store
-	Translator translations
+	Translator translation
 	Needs      []Need
 	// From names the origin in messages: "the API server", "the manifests".
 	From string
@@ -65,6 +40,9 @@ type FeedOptions struct {
 	StateFile string
 	// StateEvery is the least time between two saves; 0 means 10 seconds.
 	StateEvery time.Duration
+	// HoldAddresses is how long the last good claims of an object stay after its
+	// status has lost the addresses; 0 holds none.
+	HoldAddresses time.Duration
 }
 
 // A Feed takes what an origin reports, translates the objects that an event
@@ -90,6 +68,7 @@ type Feed struct {
 	lastEvent time.Time
 	again     time.Time // when to commit again; zero for never
 	state     stateFile
+	holds     holds
 }
 
 var _ Sink = (*Feed)(nil)
@@ -120,7 +99,7 @@ func NewFeed(options FeedOptions) (*Feed, error) {
 		options: options,
 		queue:   newQueue(),
 		kinds:   make(map[Kind]bool),
-		world:   newWorld(),
+		world:   newWorld(wantedSources(options.Needs)...),
 		dirty:   make(ownerSet),
 		states:  make(map[Kind]*kindState),
 	}
@@ -189,7 +168,7 @@ func (f *Feed) nextWake() time.Duration {
 	if due := f.state.due; !due.IsZero() {
 		wait = min(wait, due.Sub(now))
 	}
-	return max(wait, time.Millisecond)
+	return max(f.holds.shorten(wait, now), time.Millisecond)
 }
 
 // Apply applies what has gathered so far, publishes it and returns. Run does so
@@ -224,11 +203,11 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	commit := f.options.Table.Commit(now)
 	f.options.Store.Swap(commit.Snapshot)
 	f.again = commit.Again
-	if len(commit.Changes) > 0 || changed {
+	if f.options.StateFile != "" && (len(commit.Changes) > 0 || changed) {
 		f.state.changed(now, f.options.StateEvery)
 	}
 	if f.ready && !wasReady {
-		f.options.Log.Info("serving", "from", f.options.From, "ingresses", f.world.count(KindIngress), "services", f.world.count(KindService))
+		f.options.Log.Info("serving", "from", f.options.From, "objects", f.countOwners())
 	}
 	return commit, true
 }
@@ -239,6 +218,7 @@ func (f *Feed) takeIn(b batch, now time.Time) {
 		if obj == nil {
 			f.world.gone(event.kind, event.key, f.dirty)
 		} else {
+			f.forgetReborn(event.kind, event.key, obj)
 			f.world.set(obj, f.dirty)
 		}
 		f.states[event.kind].last = now
@@ -260,10 +240,16 @@ func (f *Feed) takeIn(b batch, now time.Time) {
 	}
 }
 
-const readAgain = "can be read again"
+// What is said of kinds beside problems.
+const (
+	readAgain = "can be read again"
+	nowThere  = "can be read now"
+	notThere  = "the cluster does not have these kinds, so that their sources rest until it does"
+)
 
 func syncLevel(text string) slog.Level {
-	if text == readAgain {
+	switch text {
+	case readAgain, nowThere, notThere:
 		return slog.LevelInfo
 	}
 	return slog.LevelError
@@ -277,8 +263,12 @@ func (f *Feed) noteSync(report syncReport, now time.Time) (news string) {
 	if !sameError(state.problem, report.problem) {
 		state.since = now
 		switch {
-		case report.problem == nil:
+		case report.problem == nil && f.missed(report.kind, state.problem):
 			news = readAgain
+		case report.problem == nil:
+			news = nowThere
+		case !f.missed(report.kind, report.problem):
+			news = notThere
 		case state.synced:
 			news = "can't be read now, answers stay as they are: " + report.problem.Error()
 		default:

@@ -84,6 +84,7 @@ func (f *Feed) loadState() error {
 			f.state.owned[need.Source]++
 		}
 	}
+	f.loadHolds()
 	f.options.Log.Info("serving from saved state", "file", path, "saved", saved, "objects", len(f.state.old))
 	return nil
 }
@@ -91,11 +92,12 @@ func (f *Feed) loadState() error {
 // dropUnneeded deletes the claims from the file of sources that are no longer
 // enabled: nobody would ever confirm or take back those.
 func (f *Feed) dropUnneeded() {
-	for _, kind := range []Kind{KindIngress, KindService} {
-		if f.kinds[kind] {
+	wanted := wantedSources(f.options.Needs)
+	for _, source := range sourceNames {
+		if slices.Contains(wanted, source) {
 			continue
 		}
-		for _, owner := range slices.Collect(f.options.Table.Owners(sourceOf(kind))) {
+		for _, owner := range slices.Collect(f.options.Table.Owners(source)) {
 			f.options.Table.Delete(owner)
 		}
 	}

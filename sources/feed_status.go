@@ -37,8 +37,11 @@ type SourceStatus struct {
 type KindStatus struct {
 	Kind   Kind
 	Synced bool
-	// Problem is why the kind can't be read now, or nil; Since is when it came
-	// up, or went away.
+	// Absent says that the cluster doesn't have the kind, which is no problem,
+	// since nobody asked for it by name.
+	Absent bool
+	// Problem is why the kind can't be read now, or nil; Since is when that, or
+	// Absent, came up or went away.
 	Problem   error
 	Since     time.Time
 	LastEvent time.Time
@@ -58,10 +61,15 @@ func (f *Feed) noteStatus() {
 		}
 		for _, kind := range need.Kinds {
 			state := f.states[kind]
-			source.Kinds = append(source.Kinds, KindStatus{
-				Kind: kind, Synced: state.synced, Problem: state.problem,
-				Since: state.since, LastEvent: state.last, Objects: f.world.count(kind),
-			})
+			now := KindStatus{
+				Kind: kind, Synced: state.synced, Since: state.since, LastEvent: state.last, Objects: f.world.count(kind),
+			}
+			if f.missed(kind, state.problem) {
+				now.Problem = state.problem
+			} else {
+				now.Absent = state.problem != nil
+			}
+			source.Kinds = append(source.Kinds, now)
 		}
 		status.Sources = append(status.Sources, source)
 	}

@@ -31,7 +31,9 @@ type feedTest struct {
 
 func newFeedTest(t *testing.T, change func(*FeedOptions)) *feedTest {
 	t.Helper()
-	translator, err := New(DefaultOptions())
+	wanted := DefaultOptions()
+	wanted.Sources = []string{SourceIngress, SourceService}
+	translator, err := New(wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +305,7 @@ func TestFeedIgnoresKindsNobodyNeeds(t *testing.T) {
 	ft.Synced(KindIngress, nil)
 	ft.Apply()
 	ft.want("services are off", "db.corp.test", "nxdomain")
-	if len(ft.world.services) != 0 {
+	if ft.world.count(KindService) != 0 {
 		t.Error("a Service is kept for nobody")
 	}
 }

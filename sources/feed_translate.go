@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
@@ -14,6 +12,8 @@ import (
 // translate translates the owners that are due and whose source can be read,
 // and reports whether it wrote to the table. The others stay due.
 func (f *Feed) translate() bool {
+	f.endHolds()
+	defer f.logHolds()
 	open := make(map[string]bool, len(f.options.Needs))
 	for _, need := range f.options.Needs {
 		open[need.Source] = f.settled(need) && f.states[need.Kinds[0]].synced
@@ -39,7 +39,7 @@ func (f *Feed) translate() bool {
 			continue // what was saved is better than what is seen with one eye
 		}
 		f.state.fresh(owner)
-		f.options.Table.Put(translated)
+		f.options.Table.Put(f.hold(translated))
 	}
 	return wrote
 }
@@ -64,11 +64,5 @@ func (f *Feed) translateOne(owner zones.Owner, obj metav1.Object, beside neighbo
 			}},
 		}
 	}()
-	switch obj := obj.(type) {
-	case *networkingv1.Ingress:
-		return f.options.Translator.Ingress(obj, beside)
-	case *corev1.Service:
-		return f.options.Translator.Service(obj, beside)
-	}
-	return zones.Object{Owner: owner}
+	return f.options.Translator.Translate(obj, beside)
 }

@@ -20,10 +20,15 @@ type refusal struct {
 // refuses says why the object is left out by the choices that hold for every
 // kind: namespace, opt-out, annotation and label filter.
 func (tr *Translator) refuses(meta *metav1.ObjectMeta) refusal {
-	o := &tr.options
-	if o.Namespace != "" && meta.Namespace != o.Namespace {
-		return refusal{zones.ReasonNamespace, fmt.Sprintf("namespace %q is not --namespace=%s", meta.Namespace, o.Namespace)}
+	if only := tr.options.Namespace; only != "" && meta.Namespace != only {
+		return refusal{zones.ReasonNamespace, fmt.Sprintf("namespace %q is not --namespace=%s", meta.Namespace, only)}
 	}
+	return tr.refusesOwn(meta)
+}
+
+// refusesOwn is refuses for objects without namespace.
+func (tr *Translator) refusesOwn(meta *metav1.ObjectMeta) refusal {
+	o := &tr.options
 	if why := (annotationSet{meta.Annotations, tr.prefixes}).optOut(); why != "" {
 		return refusal{zones.ReasonOptOut, why}
 	}

@@ -10,18 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
 
 // parseFlags reads the flags of a test case. The command has a mapping of its
 // own; this one knows the translations' flags only. "--unreadable=Kind" is the
-// tests' own: objects of that kind can't be read.
+// tests' own: objects of that kind can't be read. "--zone" serves reverse zones.
 func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 	o = DefaultOptions()
 	lists := map[string]*[]string{
@@ -31,11 +29,13 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 		"managed-record-types": &o.ManagedRecordTypes, "exclude-record-types": &o.ExcludeRecordTypes,
 		"target-net-filter": &o.TargetNetFilters, "exclude-target-net": &o.ExcludeTargetNets,
 		"default-targets": &o.DefaultTargets, "nat64-networks": &o.NAT64Networks,
+		"routegroup-class": &o.RouteGroupClasses, "namespace-domains": &o.NamespaceDomains,
 	}
 	texts := map[string]*string{
 		"namespace": &o.Namespace, "annotation-filter": &o.AnnotationFilter, "label-filter": &o.LabelFilter,
 		"compatibility": &o.Compatibility, "regex-domain-filter": &o.RegexDomainFilter,
-		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider,
+		"regex-domain-exclusion": &o.RegexDomainExclusion, "provider": &o.Provider, "pod-source-domain": &o.PodSourceDomain,
+		"gateway-name": &o.GatewayName, "gateway-namespace": &o.GatewayNamespace, "gateway-label-filter": &o.GatewayLabelFilter,
 	}
 	switches := map[string]*bool{
 		"ignore-hostname-annotation": &o.IgnoreHostnameAnnotation, "ignore-ingress-rules-spec": &o.IgnoreIngressRulesSpec,
@@ -43,6 +43,7 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 		"publish-internal-services": &o.PublishInternalServices, "publish-host-ip": &o.PublishHostIP,
 		"always-publish-not-ready-addresses": &o.AlwaysPublishNotReadyAddresses, "exclude-unschedulable": &o.ExcludeUnschedulable,
 		"expose-internal-ipv6": &o.ExposeInternalIPv6, "force-default-targets": &o.ForceDefaultTargets, "prefer-alias": &o.PreferAlias,
+		"ignore-non-host-network-pods": &o.IgnoreNonHostNetworkPods, "create-ptr": &o.CreatePTR,
 	}
 	for _, line := range lines {
 		if line == "" {
@@ -57,10 +58,17 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 			*texts[name] = value
 		case switches[bare] != nil:
 			*switches[bare] = !negated
+		case name == "gateway-listener-sets": // ListenerSets are read without it
 		case name == "min-ttl":
 			if o.MinTTL, err = ParseDuration(value); err != nil {
 				return o, nil, fmt.Errorf("--min-ttl=%s %w", value, err)
 			}
+		case name == "zone":
+			zone, err := zones.ParseHost(value)
+			if err != nil {
+				return o, nil, err
+			}
+			o.ReverseZones = append(o.ReverseZones, zone)
 		case name == "unreadable":
 			unreadable = append(unreadable, Kind(value))
 		default:
@@ -72,9 +80,8 @@ func parseFlags(lines []string) (o Options, unreadable []Kind, err error) {
 
 // A scene is the objects of a test case, and what can't be read.
 type scene struct {
-	world     *world
-	ingresses []*networkingv1.Ingress
-	services  []*corev1.Service
+	world  *world
+	owners []metav1.Object // those of any source, in file order
 }
 
 func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
@@ -82,18 +89,15 @@ func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
 	s := &scene{world: newWorld()}
 	touched := make(ownerSet)
 	for _, obj := range decodeAll(t, text) {
-		if obj.GetNamespace() == "" {
-			switch obj.(type) {
-			case *corev1.Node, *networkingv1.IngressClass, *corev1.Namespace:
-			default:
-				obj.SetNamespace("default")
-			}
+		info, ok := Info(KindOf(obj))
+		if !ok {
+			continue
 		}
-		switch obj := obj.(type) {
-		case *networkingv1.Ingress:
-			s.ingresses = append(s.ingresses, obj)
-		case *corev1.Service:
-			s.services = append(s.services, obj)
+		if info.Namespaced && obj.GetNamespace() == "" {
+			obj.SetNamespace("default")
+		}
+		if info.Source != "" {
+			s.owners = append(s.owners, obj)
 		}
 		s.world.set(obj, touched)
 	}
@@ -108,6 +112,7 @@ func decodeAll(t testing.TB, text []byte) []metav1.Object {
 	t.Helper()
 	var objects []metav1.Object
 	documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text))
+	decoder := serializer.NewCodecFactory(NewScheme()).UniversalDeserializer()
 	for {
 		var raw yamlDocument
 		if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
@@ -118,7 +123,7 @@ func decodeAll(t testing.TB, text []byte) []metav1.Object {
 		if len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
-		obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(raw, nil, nil)
+		obj, _, err := decoder.Decode(raw, nil, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
@@ -134,17 +139,15 @@ func (d *yamlDocument) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// translate translates every object whose source is wanted, in file order.
+// translate translates every object whose source is wanted: source by source,
+// and those of one in file order.
 func (s *scene) translate(tr *Translator) []zones.Object {
 	var all []zones.Object
-	if slices.Contains(tr.Sources(), SourceIngress) {
-		for _, ing := range s.ingresses {
-			all = append(all, tr.Ingress(ing, s.world.reader(ing.Namespace)))
-		}
-	}
-	if slices.Contains(tr.Sources(), SourceService) {
-		for _, svc := range s.services {
-			all = append(all, tr.Service(svc, s.world.reader(svc.Namespace)))
+	for _, source := range sourceNames {
+		for _, obj := range s.owners {
+			if sourceOf(KindOf(obj)) == source && slices.Contains(tr.Sources(), source) {
+				all = append(all, tr.Translate(obj, s.world.reader(obj.GetNamespace())))
+			}
 		}
 	}
 	return all

@@ -25,6 +25,8 @@ type named struct {
 	name     zones.Name
 	from     string
 	internal bool // named by internal-hostname: the view from inside the cluster
+	fixed    bool // the target annotation doesn't count for it
+	derived  bool // nobody asked for it: it follows from an address
 }
 
 // place is an origin of names or targets as it stands in a sentence.

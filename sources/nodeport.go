@@ -127,10 +127,14 @@ func (d *draft) nodePortAddresses(nodes []*corev1.Node) (targets targetList, why
 // publicAddresses are those of type ExternalIP, and with --expose-internal-ipv6
 // the internal IPv6 ones, which are often public.
 func (d *draft) publicAddresses(nodes []*corev1.Node) targetList {
-	external := nodeAddresses(nodes, corev1.NodeExternalIP)
 	if !d.tr.options.ExposeInternalIPv6 {
-		return external
+		return nodeAddresses(nodes, corev1.NodeExternalIP)
 	}
+	return externalAndIPv6(nodes)
+}
+
+func externalAndIPv6(nodes []*corev1.Node) targetList {
+	external := nodeAddresses(nodes, corev1.NodeExternalIP)
 	internal := nodeAddresses(nodes, corev1.NodeInternalIP)
 	internal.targets = slices.DeleteFunc(internal.targets, func(t target) bool { return t.kind != zones.TypeAAAA })
 	internal.problems = nil

@@ -12,19 +12,14 @@ import (
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// The sources that this package translates, as --source spells them.
-const (
-	SourceIngress = "ingress"
-	SourceService = "service"
-)
-
 // Options say what translations depend on. The fields are named after the
 // external-dns flags that set them. Lists of domains, networks, types, classes,
 // targets and sources may hold comma lists, which New splits; templates and
-// the two selectors are taken as they stand.
+// the selectors are taken as they stand.
 type Options struct {
 	// Sources are the sources wanted, in the order in which they win contests
-	// (--source). Empty means every source.
+	// (--source). Empty means every source but node and pod, each where its
+	// kind is there.
 	Sources []string
 
 	Namespace          string   // --namespace: objects of this namespace only
@@ -32,6 +27,17 @@ type Options struct {
 	AnnotationFilter   string   // --annotation-filter, a selector
 	LabelFilter        string   // --label-filter, a selector
 	IngressClasses     []string // --ingress-class; one empty string wants the empty class annotation
+
+	// RouteGroupClasses are the values of the annotation zalando.org/routegroup.class
+	// that are wanted (--routegroup-class). A RouteGroup without class belongs to
+	// every class, as Skipper has it.
+	RouteGroupClasses []string
+
+	// Routes count through these Gateways only, ListenerSets through those that
+	// they are attached to.
+	GatewayName        string // --gateway-name, in any namespace
+	GatewayNamespace   string // --gateway-namespace
+	GatewayLabelFilter string // --gateway-label-filter, a selector
 
 	IgnoreHostnameAnnotation bool
 	IgnoreIngressRulesSpec   bool
@@ -50,6 +56,20 @@ type Options struct {
 	ExposeInternalIPv6 bool
 	ServiceTypeFilter []string // --service-type-filter; an empty string turns the filter off
 	Compatibility     string   // --compatibility: mate, molecule or kops-dns-controller
+
+	PodSourceDomain          string // --pod-source-domain: every Pod is named after itself below it
+	IgnoreNonHostNetworkPods bool   // no names of annotations and of PodSourceDomain for Pods off the host's network
+
+	// CreatePTR makes a PTR record beside each address record (--create-ptr). The
+	// record-type annotation opts in ("ptr") or out (anything else) by itself.
+	CreatePTR bool
+	// ReverseZones are the served zones below in-addr.arpa and ip6.arpa: addresses
+	// in them have PTR records without CreatePTR, and CreatePTR makes none for
+	// others. Empty means those that DomainFilters name.
+	ReverseZones []zones.Name
+	// NamespaceDomains say NAMESPACE=DOMAIN[,DOMAIN...] (--namespace-domains): the
+	// objects of a namespace that is listed may have names in these domains only.
+	NamespaceDomains []string
 
 	DomainFilters        []string // --domain-filter; a leading dot leaves the domain itself out
 	ExcludeDomains       []string // --exclude-domains
@@ -83,6 +103,7 @@ type Translator struct {
 	prefixes     []string
 	annotations  selector
 	labels       labels.Selector
+	gateways     labels.Selector // of --gateway-label-filter
 	classes      []string
 	serviceTypes []corev1.ServiceType
 	domains      domainFilter
@@ -92,6 +113,11 @@ type Translator struct {
 	fqdnTarget   nameTemplates
 	standIn      standIn
 	minTTL       zones.TTL
+
+	routeGroupClasses []string
+	podDomain         zones.Name // "" where Pods are not named after themselves
+	reverseZones      []zones.Name
+	namespaceDomains  map[string]*namespaceDomains
 }
 
 // New validates and compiles o. Its error is one sentence that names the flag,
@@ -100,7 +126,7 @@ func New(o Options) (*Translator, error) {
 	tr := &Translator{options: o}
 	steps := []func() error{
 		tr.compileSources, tr.compilePrefixes, tr.compileSelectors, tr.compileClasses, tr.compileServices,
-		tr.compileTemplates, tr.compileFilters, tr.compileStandIn,
+		tr.compileTemplates, tr.compileFilters, tr.compileStandIn, tr.compileReverse, tr.compileNamespaceDomains, tr.compilePods,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -126,33 +152,31 @@ func (tr *Translator) ZonesFromFilters() []zones.Name {
 	return slices.Compact(origins)
 }
 
-// sourceNames are all sources that there are, here or elsewhere. Those beyond
-// ours are known so that their refusal can say more than "unknown".
-var sourceNames = []string{SourceIngress, SourceService}
-
-// laterSources are sources of the family that this program doesn't serve.
-var laterSources = []string{
-	"gateway-httproute", "gateway-grpcroute", "gateway-tlsroute", "gateway-tcproute", "gateway-udproute",
-	"skipper-routegroup", "crd", "node", "pod",
+// sourceNames are all sources, in the order in which they win contests by
+// default.
+var sourceNames = []string{
+	SourceIngress, SourceService,
+	SourceHTTPRoute, SourceGRPCRoute, SourceTLSRoute, SourceTCPRoute, SourceUDPRoute,
+	SourceRouteGroup, SourceCRD, SourceNode, SourcePod,
 }
+
+// defaultSources are the sources without --source. Nodes and Pods are many, and
+// seldom meant to have names.
+var defaultSources = slices.DeleteFunc(slices.Clone(sourceNames), func(source string) bool {
+	return source == SourceNode || source == SourcePod
+})
 
 func (tr *Translator) compileSources() error {
 	for _, source := range splitCommas(tr.options.Sources) {
-		switch {
-		case slices.Contains(sourceNames, source):
-			if !slices.Contains(tr.sources, source) {
-				tr.sources = append(tr.sources, source)
-			}
-		case slices.Contains(laterSources, source):
-			return fmt.Errorf("--source=%s is not served by this version; leave it out, the sources are %s",
-				source, strings.Join(sourceNames, " and "))
-		default:
-			return fmt.Errorf("--source=%s is no source; %s", source,
-				suggest(source, append(slices.Clone(sourceNames), laterSources...), sourceNames))
+		if !slices.Contains(sourceNames, source) {
+			return fmt.Errorf("--source=%s is no source; %s", source, suggest(source, sourceNames, sourceNames))
+		}
+		if !slices.Contains(tr.sources, source) {
+			tr.sources = append(tr.sources, source)
 		}
 	}
 	if len(tr.sources) == 0 {
-		tr.sources = sourceNames
+		tr.sources = defaultSources
 	}
 	return nil
 }
@@ -180,20 +204,31 @@ func (tr *Translator) compileSelectors() error {
 	if tr.labels, err = labels.Parse(tr.options.LabelFilter); err != nil {
 		return fmt.Errorf("--label-filter=%s is no label selector: %w", tr.options.LabelFilter, err)
 	}
+	if tr.gateways, err = labels.Parse(tr.options.GatewayLabelFilter); err != nil {
+		return fmt.Errorf("--gateway-label-filter=%s is no label selector: %w", tr.options.GatewayLabelFilter, err)
+	}
 	return nil
 }
 
 func (tr *Translator) compileClasses() error {
-	for _, value := range tr.options.IngressClasses {
-		for class := range strings.SplitSeq(value, ",") {
-			tr.classes = append(tr.classes, strings.TrimSpace(class))
-		}
-	}
+	tr.classes = splitClasses(tr.options.IngressClasses)
+	tr.routeGroupClasses = splitClasses(tr.options.RouteGroupClasses)
 	if len(tr.classes) > 0 && tr.annotations.names(classAnnotation) {
 		return fmt.Errorf("--ingress-class and the annotation %s in --annotation-filter exclude each other; leave one of the two out",
 			classAnnotation)
 	}
 	return nil
+}
+
+// splitClasses keeps empty items: the empty class is one that may be wanted.
+func splitClasses(values []string) []string {
+	var classes []string
+	for _, value := range values {
+		for class := range strings.SplitSeq(value, ",") {
+			classes = append(classes, strings.TrimSpace(class))
+		}
+	}
+	return classes
 }
 
 func (tr *Translator) compileServices() error {
@@ -216,7 +251,7 @@ func (tr *Translator) compileServices() error {
 func (tr *Translator) compileTemplates() error {
 	o := &tr.options
 	if len(splitBlank(o.TargetTemplates)) > 0 {
-		return fmt.Errorf("--target-template=%s has no effect on Ingresses and Services; leave it out, or use --fqdn-target-template",
+		return fmt.Errorf("--target-template=%s has no effect on the sources here; leave it out, or use --fqdn-target-template",
 			o.TargetTemplates[0])
 	}
 	var err error
@@ -226,8 +261,10 @@ func (tr *Translator) compileTemplates() error {
 	if tr.fqdnTarget, err = parseTemplates("--fqdn-target-template", o.FQDNTargetTemplates); err != nil {
 		return err
 	}
-	if tr.fqdnTarget != nil && !slices.Contains(tr.sources, SourceService) {
-		return fmt.Errorf("--fqdn-target-template=%s has no effect without --source=service; add that source or leave the template out",
+	if tr.fqdnTarget != nil && !slices.ContainsFunc(tr.sources, func(source string) bool {
+		return source == SourceService || source == SourceNode || source == SourcePod
+	}) {
+		return fmt.Errorf("--fqdn-target-template=%s has no effect without --source=service, node or pod; add such a source or leave the template out",
 			o.FQDNTargetTemplates[0])
 	}
 	if o.IgnoreHostnameAnnotation && tr.fqdn == nil && tr.fqdnTarget == nil {

@@ -46,13 +46,7 @@ func isOptionKey(key string) bool {
 // readProperties reads what annotations say about all records of the object:
 // TTL, set-identifier and options.
 func (d *draft) readProperties() {
-	if text := d.annotations.value(keyTTL); text != "" {
-		ttl, err := parseTTL(text)
-		if err != nil {
-			d.note(zones.ReasonInvalidTTL, fmt.Sprintf("the ttl annotation %s %v", quote(text), err))
-		}
-		d.ttl = ttl
-	}
+	d.readTTL()
 	d.setIdentifier = d.annotations.value(keySetIdentifier)
 	switch text := d.annotations.value(keyAlias); {
 	case text == "true":
@@ -62,9 +56,7 @@ func (d *draft) readProperties() {
 	case text != "" && text != "false":
 		d.note(zones.ReasonInvalidValue, fmt.Sprintf(`the alias annotation %s has no effect; write "true"`, quote(text)))
 	}
-	if text, ok := d.annotations.get(keyRecordType); ok {
-		d.options = append(d.options, zones.Option{Key: keyRecordType, Value: text})
-	}
+	d.readReverse()
 	if provider := d.tr.options.Provider; provider != "" {
 		for _, key := range d.annotations.keys() {
 			if name := optionName(key); strings.HasPrefix(name, provider+"/") {
@@ -73,6 +65,35 @@ func (d *draft) readProperties() {
 		}
 	}
 	slices.SortFunc(d.options, func(a, b zones.Option) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// readTTL reads the ttl annotation; one that can't be read counts as missing.
+func (d *draft) readTTL() {
+	text := d.annotations.value(keyTTL)
+	if text == "" {
+		return
+	}
+	ttl, err := parseTTL(text)
+	if err != nil {
+		d.note(zones.ReasonInvalidTTL, fmt.Sprintf("the ttl annotation %s %v", quote(text), err))
+	}
+	d.ttl = ttl
+}
+
+// readReverse reads the record-type annotation. Where PTR records are none of
+// the types wanted, it is an option like others, as external-dns has it.
+func (d *draft) readReverse() {
+	text, ok := d.annotations.get(keyRecordType)
+	switch {
+	case !ok:
+	case d.tr.recordTypes.judge(zones.TypePTR) == "":
+		d.reverse = parseReverse(text)
+	default:
+		d.options = append(d.options, zones.Option{Key: keyRecordType, Value: text})
+		if parseReverse(text) == reverseWanted {
+			d.note(zones.ReasonIgnoredProperty, "the record-type annotation has no effect: "+d.tr.recordTypes.judge(zones.TypePTR))
+		}
+	}
 }
 
 // optionsFor returns the options of a claim of type t among own, which stays

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -149,12 +150,18 @@ func (d *oddity) world() *world {
 		}
 		w.set(slice, touched)
 	}
-	for _, kind := range []Kind{KindEndpointSlice, KindPod, KindNode, KindIngressClass} {
+	d.gateways(w)
+	for _, kind := range []Kind{KindEndpointSlice, KindPod, KindNode, KindIngressClass, KindNamespace, KindGateway, KindListenerSet} {
 		if d.IntN(16) == 0 {
 			w.setProblem(kind, errors.New("forbidden"), touched)
 		}
 	}
 	return w
+}
+
+// owners returns random objects of every kind that claims names.
+func (d *oddity) owners() []metav1.Object {
+	return slices.Concat([]metav1.Object{d.ingress(), d.service()}, d.routes(), d.others())
 }
 
 // options returns random options that New accepts.
@@ -187,6 +194,13 @@ func (d *oddity) options() Options {
 	if pick() {
 		o.IngressClasses = []string{"a.test"}
 	}
+	if d.IntN(8) == 0 {
+		o.GatewayName = "edge"
+	}
+	if d.IntN(8) == 0 {
+		o.GatewayLabelFilter = "!" + moleculeLabel
+	}
+	d.otherOptions(&o)
 	o.Compatibility = []string{"", compatMate, compatMolecule, compatKops}[d.IntN(4)]
 	for _, flag := range []*bool{
 		&o.CombineFQDNAnnotation, &o.PublishInternalServices, &o.PublishHostIP, &o.AlwaysPublishNotReadyAddresses, &o.ExposeInternalIPv6, &o.PreferAlias,
@@ -198,25 +212,36 @@ func (d *oddity) options() Options {
 }
 
 // shuffle changes the order of everything whose order means nothing.
-func (d *oddity) shuffle(ing *networkingv1.Ingress, svc *corev1.Service, w *world) {
-	mix(d, ing.Spec.Rules)
-	mix(d, ing.Spec.TLS)
-	mix(d, ing.Status.LoadBalancer.Ingress)
-	mix(d, svc.Spec.Ports)
-	mix(d, svc.Spec.ExternalIPs)
-	mix(d, svc.Status.LoadBalancer.Ingress)
+func (d *oddity) shuffle(owners []metav1.Object, w *world) {
+	for _, obj := range owners {
+		switch obj := obj.(type) {
+		case *networkingv1.Ingress:
+			mix(d, obj.Spec.Rules)
+			mix(d, obj.Spec.TLS)
+			mix(d, obj.Status.LoadBalancer.Ingress)
+		case *corev1.Service:
+			mix(d, obj.Spec.Ports)
+			mix(d, obj.Spec.ExternalIPs)
+			mix(d, obj.Status.LoadBalancer.Ingress)
+		default:
+			d.shuffleRoute(obj)
+			d.shuffleOther(obj)
+		}
+	}
+	d.shuffleGateways(w)
 	for _, slice := range w.slicesOf[objectKey{"default", "svc"}] {
 		mix(d, slice.Endpoints)
 		for i := range slice.Endpoints {
-			if slice.Endpoints[i].TargetRef != nil { // else the first address is the endpoint's title
+			if ref := slice.Endpoints[i].TargetRef; ref != nil && ref.Name != "" { // else the first address is the endpoint's title
 				mix(d, slice.Endpoints[i].Addresses)
 			}
 		}
 	}
-	for _, node := range w.nodes {
+	for _, node := range w.reader("").nodes() {
 		mix(d, node.Status.Addresses)
 	}
-	for _, values := range []map[string]string{ing.Annotations, svc.Annotations} {
+	for _, obj := range owners {
+		values := obj.GetAnnotations()
 		for _, prefix := range []string{prefixCurrent, prefixAlpha} {
 			for _, key := range []string{keyHostname, keyInternalHostname, keyTarget} {
 				if text, ok := values[prefix+key]; ok {
@@ -249,26 +274,35 @@ func FuzzTranslate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ing, svc, w := d.ingress(), d.service(), d.world()
-		translateBoth := func() [2]zones.Object {
-			return [2]zones.Object{tr.Ingress(ing, w.reader("default")), tr.Service(svc, w.reader("default"))}
+		w := d.world()
+		owners := d.owners()
+		translateAll := func() (all []zones.Object) {
+			for _, obj := range owners {
+				all = append(all, tr.Translate(obj, w.reader(obj.GetNamespace())))
+			}
+			return all
 		}
-		ingBefore, svcBefore := ing.DeepCopy(), svc.DeepCopy()
-		first := translateBoth()
+		before := make([]runtime.Object, len(owners))
+		for i, obj := range owners {
+			before[i] = obj.(runtime.Object).DeepCopyObject()
+		}
+		first := translateAll()
 		for _, obj := range first {
 			checkObject(t, obj)
 		}
-		if again := translateBoth(); !reflect.DeepEqual(first, again) {
+		if again := translateAll(); !reflect.DeepEqual(first, again) {
 			t.Fatalf("two runs differ:\n%+v\n%+v", first, again)
 		}
-		if !reflect.DeepEqual(ing, ingBefore) || !reflect.DeepEqual(svc, svcBefore) {
-			t.Fatal("the translation changed its object")
+		for i, obj := range owners {
+			if !reflect.DeepEqual(obj, before[i]) {
+				t.Fatalf("the translation changed its object:\n%+v\n%+v", before[i], obj)
+			}
 		}
 		if len(options.FQDNTemplates)+len(options.FQDNTargetTemplates) > 0 {
 			return // a template may print a list in its order
 		}
-		d.shuffle(ing, svc, w)
-		if mixed := translateBoth(); !reflect.DeepEqual(first, mixed) {
+		d.shuffle(owners, w)
+		if mixed := translateAll(); !reflect.DeepEqual(first, mixed) {
 			t.Fatalf("another order gives another outcome:\n%+v\n%+v", first, mixed)
 		}
 	})
@@ -280,7 +314,7 @@ func TestNothingToTranslate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, obj := range []zones.Object{tr.Ingress(nil, nil), tr.Service(nil, nil)} {
+	for _, obj := range []zones.Object{tr.Ingress(nil, nil), tr.Service(nil, nil), tr.routeGroup(nil), tr.dnsEndpoint(nil), tr.nodeNames(nil), tr.podNames(nil, nil)} {
 		if !reflect.DeepEqual(obj, zones.Object{}) {
 			t.Errorf("nil gives %+v", obj)
 		}
@@ -308,7 +342,7 @@ func TestZonesFromFilters(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
-		"ingres": "ingress", "INGRESS": "ingress", "sevrice": "service", "servce": "service", "xyz": "", "": "", "node": "",
+		"ingres": "ingress", "INGRESS": "ingress", "sevrice": "service", "servce": "service", "xyz": "", "": "", "nodes": "node",
 	} {
 		if got := nearest(word, sourceNames); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)

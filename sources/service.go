@@ -32,35 +32,11 @@ func (tr *Translator) Service(svc *corev1.Service, n neighbours) zones.Object {
 	if !d.fruitful() {
 		d.tryOther(func() { d.publishCompatible(svc, n) })
 	}
-	d.publishTemplates(svc, n)
+	d.publishTemplates(func() any { return templateService(svc) }, func(names []named) { d.publish(svc, names, n) })
 	if len(d.wishes) == 0 && len(d.skipped) == 0 {
 		d.skip("", zones.TypeNone, zones.ReasonNoHostname, "no annotation names a host; set the annotation "+tr.prefixes[0]+keyHostname)
 	}
 	return d.settle()
-}
-
-// publishTemplates runs the two templates: beside the object's own names where
-// they are to be combined, else in their stead where those give no records.
-func (d *draft) publishTemplates(svc *corev1.Service, n neighbours) {
-	if d.tr.fqdnTarget != nil {
-		switch pairs := func() { d.publishPairs(svc) }; {
-		case d.tr.options.CombineFQDNAnnotation:
-			pairs()
-		case !d.fruitful():
-			d.tryOther(pairs)
-		}
-	}
-	if d.tr.fqdn != nil {
-		publish := func() {
-			d.publish(svc, d.templateNames(d.tr.fqdn, templateService(svc), fromFQDNTemplate), n)
-		}
-		switch {
-		case d.tr.options.CombineFQDNAnnotation:
-			publish()
-		case !d.fruitful():
-			d.tryOther(publish)
-		}
-	}
 }
 
 // refusesType compares the type with --service-type-filter.
@@ -109,15 +85,7 @@ func (tr *Translator) allServiceNames(svc *corev1.Service) []named {
 		names = append(names, d.compatibleNames(svc)...)
 	}
 	if len(names) == 0 || tr.options.CombineFQDNAnnotation {
-		if tr.fqdnTarget != nil {
-			for _, item := range d.templateItems(tr.fqdnTarget, templateService(svc), fromFQDNTarget) {
-				host, _, _ := strings.Cut(item, ":")
-				names = append(names, d.parseNames([]string{strings.TrimSpace(host)}, fromFQDNTarget)...)
-			}
-		}
-		if tr.fqdn != nil {
-			names = append(names, d.templateNames(tr.fqdn, templateService(svc), fromFQDNTemplate)...)
-		}
+		names = append(names, d.allTemplateNames(func() any { return templateService(svc) })...)
 	}
 	return names
 }
@@ -238,30 +206,4 @@ func (d *draft) wishClusterIPs(svc *corev1.Service, names []named) {
 		return
 	}
 	d.wish(names, readTargets(clusterIPs(svc), fromClusterIPs), w)
-}
-
-// publishPairs asks for what --fqdn-target-template makes: items of host and
-// target, without the object's TTL and options.
-func (d *draft) publishPairs(svc *corev1.Service) {
-	byHost := make(map[zones.Name][]string)
-	var names []named
-	for _, item := range d.templateItems(d.tr.fqdnTarget, templateService(svc), fromFQDNTarget) {
-		host, text, ok := strings.Cut(item, ":")
-		host, text = strings.TrimSpace(host), strings.TrimSpace(text)
-		if !ok || host == "" {
-			d.skipAsked(item, zones.ReasonTemplate, fmt.Sprintf("%s gave %s, which is not host:target", fromFQDNTarget, quote(item)))
-			continue
-		}
-		for _, n := range d.parseNames([]string{host}, fromFQDNTarget) {
-			if _, seen := byHost[n.name]; !seen {
-				names = append(names, n)
-			}
-			byHost[n.name] = append(byHost[n.name], text)
-		}
-	}
-	for _, n := range names {
-		d.wish([]named{n}, readTargets(byHost[n.name], fromFQDNTarget), wish{
-			reason: zones.ReasonNoAddress, why: fromFQDNTarget + " gave no target for the name", fillable: true, bare: true,
-		})
-	}
 }

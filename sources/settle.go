@@ -2,6 +2,7 @@ package sources
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,10 +20,10 @@ type claimKey struct {
 // settlement makes claims of a draft's wishes.
 type settlement struct {
 	*draft
-	judged  map[zones.Name]string // the domain filter's word on each name
+	judged  map[zones.Name]string // why each name is not admitted, or ""
 	claims  map[claimKey]*zones.Claim
-	hosts   map[zones.Name]bool   // names that have an address
-	waiting map[zones.Name]string // names that exist without records, and where they come from
+	hosts   map[zones.Name]bool        // names that have an address
+	waiting map[zones.Name]zones.Claim // of type TypeNone, for names that exist without records
 }
 
 // settle applies stand-ins and filters to the wishes, in the order of
@@ -34,7 +35,7 @@ func (d *draft) settle() zones.Object {
 		judged:  make(map[zones.Name]string),
 		claims:  make(map[claimKey]*zones.Claim),
 		hosts:   make(map[zones.Name]bool),
-		waiting: make(map[zones.Name]string),
+		waiting: make(map[zones.Name]zones.Claim),
 	}
 	for i := range d.wishes {
 		s.grant(&d.wishes[i])
@@ -48,32 +49,56 @@ func (d *draft) settle() zones.Object {
 	return d.object(claims)
 }
 
-// admits asks the domain filter, and skips a name that it refuses once.
+// admits asks the domain filter and the domains of the namespace, and skips a
+// name that they refuse once.
 func (s *settlement) admits(name zones.Name) bool {
 	why, known := s.judged[name]
-	if !known {
-		why = s.tr.domains.judge(name)
-		s.judged[name] = why
-		if why != "" {
-			s.skip(name, zones.TypeNone, zones.ReasonDomain, why)
-		}
+	if known {
+		return why == ""
+	}
+	reason := zones.ReasonDomain
+	if why = s.tr.domains.judge(name); why == "" {
+		reason, why = zones.ReasonNamespaceDomain, s.tr.judgeNamespace(s.owner.Namespace, name)
+	}
+	s.judged[name] = why
+	if why != "" {
+		s.skip(name, zones.TypeNone, reason, why)
 	}
 	return why == ""
 }
 
+// says returns the properties that hold for w.
+func (s *settlement) says(w *wish) properties {
+	switch {
+	case w.own != nil:
+		return *w.own
+	case w.bare:
+		return properties{word: s.word}
+	}
+	return s.properties
+}
+
 func (s *settlement) grant(w *wish) {
+	p := s.says(w)
 	if !s.admits(w.name) {
+		// The filter judges each name by itself: the addresses' PTR records may
+		// be wanted where the name is not.
+		if s.tr.judgeNamespace(s.owner.Namespace, w.name) == "" {
+			targets, _ := s.tr.standIn.apply(w)
+			targets, _ = s.tr.nets.divide(targets)
+			s.reverse(w.named, targets, p)
+		}
 		return
 	}
 	if len(w.problems) > 0 {
-		s.skip(w.name, zones.TypeNone, zones.ReasonInvalidTarget, listProblems(w.problems))
+		s.skip(w.name, w.kind, zones.ReasonInvalidTarget, listProblems(w.problems))
 	}
 	targets, from := s.tr.standIn.apply(w)
 	if len(targets) == 0 {
 		if w.reason != "" {
-			s.skip(w.name, zones.TypeNone, w.reason, w.why)
+			s.skip(w.name, w.kind, w.reason, w.why)
 		}
-		s.wait(w.named)
+		s.wait(w.named, w.targetsFrom)
 		return
 	}
 	targets, dropped := s.tr.nets.divide(targets)
@@ -81,8 +106,9 @@ func (s *settlement) grant(w *wish) {
 		s.skip(w.name, kind, zones.ReasonTargetNet, some(whys))
 	}
 	for _, t := range targets {
-		s.add(w.named, t.kind, t.text, from, w.bare)
+		s.add(w.named, t.kind, t.text, from, p)
 	}
+	s.reverse(w.named, targets, p)
 }
 
 // listProblems joins what is wrong with targets into one sentence.
@@ -98,44 +124,45 @@ func (s *settlement) grantPort(p *portWish) {
 		return
 	}
 	if s.hosts[p.host] {
-		s.add(p.named, zones.TypeSRV, p.data, fromNodePorts, false)
+		s.add(p.named, zones.TypeSRV, p.data, fromNodePorts, s.properties)
 		return
 	}
 	s.skip(p.name, zones.TypeNone, zones.ReasonNoAddress, p.host.String()+" has no address, so that no SRV record can point at it")
 	if _, ok := s.waiting[p.host]; ok {
-		s.wait(p.named)
+		s.wait(p.named, fromNodePorts)
 	}
 }
 
-func (s *settlement) wait(n named) {
-	if _, ok := s.waiting[n.name]; !ok {
-		s.waiting[n.name] = n.from
+// wait notes that a name exists, and where its targets are awaited from.
+func (s *settlement) wait(n named, targetsFrom string) {
+	c, ok := s.waiting[n.name]
+	if !ok {
+		s.waiting[n.name] = zones.Claim{Name: n.name, NameFrom: n.from, TargetsFrom: targetsFrom}
+		return
 	}
+	c.TargetsFrom = withOrigin(c.TargetsFrom, targetsFrom)
+	s.waiting[n.name] = c
 }
 
 // add unites one target with the claim of its name and type.
-func (s *settlement) add(n named, kind zones.Type, text, from string, bare bool) {
-	key := claimKey{name: n.name, kind: kind}
-	var ttl zones.TTL
-	var options []zones.Option
-	if !bare {
-		key.setIdentifier, ttl = s.setIdentifier, s.ttl
-		var aliasDropped bool
-		if options, aliasDropped = s.tr.optionsFor(kind, s.options); aliasDropped {
-			s.skip(n.name, kind, zones.ReasonIgnoredProperty, "the alias annotation has no effect on "+kind.String()+" records; the record stands without it")
-		}
-	} else {
-		options, _ = s.tr.optionsFor(kind, nil)
+func (s *settlement) add(n named, kind zones.Type, text, from string, p properties) {
+	options, aliasDropped := s.tr.optionsFor(kind, p.options)
+	if aliasDropped {
+		s.skip(n.name, kind, zones.ReasonIgnoredProperty,
+			fmt.Sprintf("the alias %s has no effect on %s records; the record stands without it", p.word, kind))
 	}
+	ttl := p.ttl
 	if !ttl.Set {
 		ttl = s.tr.minTTL
 	}
+	key := claimKey{name: n.name, kind: kind, setIdentifier: p.setIdentifier}
 	c := s.claims[key]
 	if c == nil {
-		c = &zones.Claim{Name: n.name, Type: kind, TTL: ttl, SetIdentifier: key.setIdentifier, Options: options, NameFrom: n.from, TargetsFrom: from}
+		c = &zones.Claim{Name: n.name, Type: kind, TTL: ttl, SetIdentifier: key.setIdentifier, Options: options, NameFrom: n.from, TargetsFrom: from, Derived: n.derived}
 		s.claims[key] = c
 	}
 	c.Targets = append(c.Targets, text)
+	c.Derived = c.Derived && n.derived
 	s.hosts[n.name] = s.hosts[n.name] || kind == zones.TypeA || kind == zones.TypeAAAA
 	c.NameFrom = withOrigin(c.NameFrom, n.from)
 	c.TargetsFrom = withOrigin(c.TargetsFrom, from)
@@ -166,8 +193,8 @@ func (s *settlement) filterTypes() []zones.Claim {
 		claims = append(claims, *c)
 		delete(s.waiting, key.name)
 	}
-	for name, from := range s.waiting {
-		claims = append(claims, zones.Claim{Name: name, NameFrom: from})
+	for _, c := range s.waiting {
+		claims = append(claims, c)
 	}
 	slices.SortFunc(claims, func(a, b zones.Claim) int {
 		return claimKey{a.Name, a.Type, a.SetIdentifier}.compare(claimKey{b.Name, b.Type, b.SetIdentifier})
@@ -203,7 +230,7 @@ func (s *settlement) spreadNotes() {
 }
 
 // tidySkipped drops what a better reason covers: any other word on a name that
-// the domain filter refuses, and the leaving out of an origin whose name the
+// admits refuses, and the leaving out of an origin whose name the
 // object also has from elsewhere.
 func (s *settlement) tidySkipped() {
 	wished := make(map[zones.Name]bool, len(s.wishes))
@@ -212,7 +239,7 @@ func (s *settlement) tidySkipped() {
 	}
 	s.skipped = slices.DeleteFunc(s.skipped, func(k zones.Skipped) bool {
 		switch {
-		case k.Name == "" || k.Reason == zones.ReasonDomain:
+		case k.Name == "" || k.Reason == zones.ReasonDomain || k.Reason == zones.ReasonNamespaceDomain:
 			return false
 		case k.Reason == zones.ReasonHostnameSource:
 			return wished[k.Name]

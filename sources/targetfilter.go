@@ -10,8 +10,8 @@ import (
 )
 
 // A netFilter chooses targets by network. A host name lies in no network: a
-// list of wanted networks leaves it out, a list of unwanted ones doesn't. The
-// zero value takes all.
+// list of wanted networks leaves it out, a list of unwanted ones doesn't. Other
+// data (TXT, MX, ...) pass. The zero value takes all.
 type netFilter struct{ include, exclude []netip.Prefix }
 
 func parseNetFilter(o *Options) (f netFilter, err error) {
@@ -42,6 +42,9 @@ func parseNets(flag string, values []string) ([]netip.Prefix, error) {
 
 // judge says why t is not served, or "".
 func (f netFilter) judge(t target) string {
+	if !t.pointsAtHost() {
+		return ""
+	}
 	holds := func(net netip.Prefix) bool { return t.addr.IsValid() && net.Contains(t.addr) }
 	if len(f.include) > 0 && !slices.ContainsFunc(f.include, holds) {
 		return fmt.Sprintf("%s lies in none of --target-net-filter=%s", t.text, netList(f.include))

@@ -27,9 +27,15 @@ const (
 
 // A target is one thing that a name can point at.
 type target struct {
-	kind zones.Type // A, AAAA or CNAME
+	kind zones.Type // A, AAAA or CNAME; of a DNSEndpoint any
 	text string     // canonical: RFC 5952, or a host name without final dot
-	addr netip.Addr // the zero Addr for a host name
+	addr netip.Addr // the zero Addr where it is no address
+}
+
+// pointsAtHost reports whether t is an address or alias, for which another one
+// could stand.
+func (t target) pointsAtHost() bool {
+	return t.kind == zones.TypeA || t.kind == zones.TypeAAAA || t.kind == zones.TypeCNAME
 }
 
 func (t target) compare(other target) int {
@@ -47,14 +53,16 @@ type targetList struct {
 // empty reports that the origin gave nothing, neither targets nor problems.
 func (l targetList) empty() bool { return len(l.targets) == 0 && len(l.problems) == 0 }
 
-// join unites lists of several origins.
+// joinTargets unites lists of several origins. Where none gives anything, it is
+// awaited from all of them.
 func joinTargets(lists ...targetList) targetList {
 	var all targetList
 	var origins []string
+	nothing := !slices.ContainsFunc(lists, func(l targetList) bool { return !l.empty() })
 	for _, l := range lists {
 		all.targets = append(all.targets, l.targets...)
 		all.problems = append(all.problems, l.problems...)
-		if !l.empty() {
+		if nothing || !l.empty() {
 			origins = append(origins, l.from)
 		}
 	}

@@ -62,7 +62,7 @@ func templateFuncs(source string) template.FuncMap {
 		"hasKey":     hasKey,
 		"fromJson":   fromJSON,
 		"isSource": func(name string) (bool, error) {
-			if !slices.Contains(sourceNames, name) && !slices.Contains(laterSources, name) {
+			if !slices.Contains(sourceNames, name) {
 				return false, fmt.Errorf("%q is no source; %s", name, suggest(name, sourceNames, sourceNames))
 			}
 			return name == source, nil

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 
+	routegroupv1 "github.com/szuecs/routegroup-client/apis/zalando.org/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -20,105 +22,163 @@ type objectKey struct{ namespace, name string }
 // An ownerSet is a set of owners, here always those to be translated anew.
 type ownerSet map[zones.Owner]struct{}
 
+// A shelf holds the objects of one kind by namespace, then by name.
+type shelf struct {
+	in    map[string]map[string]metav1.Object
+	count int
+}
+
 // A world is every object that an origin has reported, by kind, and who has
 // read what of it. Objects are those that the origin handed over: frozen, and
 // not copied. A world is not safe for concurrent use; a Feed owns it.
 type world struct {
-	ingresses map[objectKey]*networkingv1.Ingress
-	services  map[objectKey]*corev1.Service
-	classes   map[string]*networkingv1.IngressClass
-	slicesOf  map[objectKey]map[string]*discoveryv1.EndpointSlice // by Service, then by name
-	serviceOf map[objectKey]string                                // EndpointSlice to the Service it is labelled with
-	pods      map[string]map[string]*corev1.Pod                   // by namespace, then by name
-	nodes     map[string]*corev1.Node
+	shelves  map[Kind]*shelf
+	slicesOf map[objectKey]map[string]*discoveryv1.EndpointSlice // by Service, then by name
+	owners   map[Kind]string                                     // kinds whose objects are owners, and of which source
 
-	sortedNodes   []*corev1.Node // nodes by name; nil where it must be made anew
+	sortedNodes   []*corev1.Node // Nodes by name; nil where it must be made anew
 	standardClass string         // the default IngressClass
 	problems      map[Kind]error // kinds that can't be read
 
 	reads readIndex
 }
 
-func newWorld() *world {
-	return &world{
-		ingresses: make(map[objectKey]*networkingv1.Ingress),
-		services:  make(map[objectKey]*corev1.Service),
-		classes:   make(map[string]*networkingv1.IngressClass),
-		slicesOf:  make(map[objectKey]map[string]*discoveryv1.EndpointSlice),
-		serviceOf: make(map[objectKey]string),
-		pods:      make(map[string]map[string]*corev1.Pod),
-		nodes:     make(map[string]*corev1.Node),
-		problems:  make(map[Kind]error),
-		reads:     newReadIndex(),
+// newWorld returns an empty world in which the objects of the wanted sources
+// are owners; without any, those of every source.
+func newWorld(wanted ...string) *world {
+	w := &world{
+		shelves:  make(map[Kind]*shelf),
+		slicesOf: make(map[objectKey]map[string]*discoveryv1.EndpointSlice),
+		owners:   make(map[Kind]string),
+		problems: make(map[Kind]error),
+		reads:    newReadIndex(),
 	}
+	for _, info := range kinds {
+		if info.Source != "" && (len(wanted) == 0 || slices.Contains(wanted, info.Source)) {
+			w.owners[info.Kind] = info.Source
+		}
+	}
+	return w
+}
+
+// get returns an object, or nil.
+func (w *world) get(kind Kind, key objectKey) metav1.Object {
+	if s := w.shelves[kind]; s != nil {
+		return s.in[key.namespace][key.name]
+	}
+	return nil
+}
+
+// all returns the objects of a kind in a namespace ("" for kinds without), by
+// name. The caller must not change the map.
+func (w *world) all(kind Kind, namespace string) map[string]metav1.Object {
+	if s := w.shelves[kind]; s != nil {
+		return s.in[namespace]
+	}
+	return nil
+}
+
+// count returns how many objects of kind there are.
+func (w *world) count(kind Kind) int {
+	if s := w.shelves[kind]; s != nil {
+		return s.count
+	}
+	return 0
+}
+
+// object returns the object behind an owner, or nil.
+func (w *world) object(owner zones.Owner) metav1.Object {
+	return w.get(kindOf(owner.Source), objectKey{owner.Namespace, owner.Name})
 }
 
 // set takes in an object and adds to touched who must be translated anew: the
 // object itself where it is an owner, and each owner whose last translation
 // read what has changed. An update without a difference touches nobody.
 func (w *world) set(obj metav1.Object, touched ownerSet) {
-	key := objectKey{obj.GetNamespace(), obj.GetName()}
-	switch obj := obj.(type) {
-	case *networkingv1.Ingress:
-		old := w.ingresses[key]
-		w.ingresses[key] = obj
-		if old == nil || !sameMeta(old, obj) || !equality.Semantic.DeepEqual(&old.Spec, &obj.Spec) ||
-			!equality.Semantic.DeepEqual(&old.Status, &obj.Status) {
-			touched[ownerOf(KindIngress, key)] = struct{}{}
-		}
-	case *corev1.Service:
-		old := w.services[key]
-		w.services[key] = obj
-		if old == nil || !sameMeta(old, obj) || !equality.Semantic.DeepEqual(&old.Spec, &obj.Spec) ||
-			!equality.Semantic.DeepEqual(&old.Status, &obj.Status) {
-			touched[ownerOf(KindService, key)] = struct{}{}
-		}
-	case *networkingv1.IngressClass:
-		w.classes[key.name] = obj
-		w.chooseClass(touched)
-	case *discoveryv1.EndpointSlice:
-		w.setSlice(key, obj, touched)
-	case *corev1.Pod:
-		w.setPod(key, obj, touched)
-	case *corev1.Node:
-		old := w.nodes[key.name]
-		w.nodes[key.name] = obj
-		w.sortedNodes = nil
-		if old == nil || !sameMeta(old, obj) || old.Spec.Unschedulable != obj.Spec.Unschedulable ||
-			!equality.Semantic.DeepEqual(old.Status.Addresses, obj.Status.Addresses) {
-			w.touchNode(key.name, touched)
-		}
+	kind, key := KindOf(obj), objectKey{obj.GetNamespace(), obj.GetName()}
+	s := w.shelves[kind]
+	if s == nil {
+		s = &shelf{in: make(map[string]map[string]metav1.Object)}
+		w.shelves[kind] = s
+	}
+	if s.in[key.namespace] == nil {
+		s.in[key.namespace] = make(map[string]metav1.Object)
+	}
+	old := s.in[key.namespace][key.name]
+	s.in[key.namespace][key.name] = obj
+	if old == nil {
+		s.count++
+	}
+	w.index(key, old, obj)
+	if old == nil || !same(old, obj) {
+		w.touch(kind, key, old, obj, touched)
 	}
 }
 
 // gone takes an object out, and adds to touched who must be translated anew.
 func (w *world) gone(kind Kind, key objectKey, touched ownerSet) {
-	switch kind {
-	case KindIngress:
-		delete(w.ingresses, key)
-		touched[ownerOf(kind, key)] = struct{}{}
-	case KindService:
-		delete(w.services, key)
-		touched[ownerOf(kind, key)] = struct{}{}
-	case KindIngressClass:
-		delete(w.classes, key.name)
-		w.chooseClass(touched)
-	case KindEndpointSlice:
-		w.dropSlice(key, touched)
-	case KindPod:
-		if old := w.pods[key.namespace][key.name]; old != nil {
-			delete(w.pods[key.namespace], key.name)
-			if len(w.pods[key.namespace]) == 0 {
-				delete(w.pods, key.namespace)
-			}
-			w.reads.touch(read{what: readPod, namespace: key.namespace, name: key.name}, touched)
-			w.reads.touchSelecting(key.namespace, old.Labels, touched)
-		}
+	old := w.get(kind, key)
+	if old == nil {
+		return
+	}
+	s := w.shelves[kind]
+	s.count--
+	delete(s.in[key.namespace], key.name)
+	if len(s.in[key.namespace]) == 0 {
+		delete(s.in, key.namespace)
+	}
+	w.index(key, old, nil)
+	w.touch(kind, key, old, nil, touched)
+}
+
+// index keeps what is found in another way than by its name. Of old and now
+// either may be nil: an object that comes or goes.
+func (w *world) index(key objectKey, old, now metav1.Object) {
+	switch cmp.Or(KindOf(old), KindOf(now)) {
 	case KindNode:
-		if w.nodes[key.name] != nil {
-			delete(w.nodes, key.name)
-			w.sortedNodes = nil
-			w.touchNode(key.name, touched)
+		w.sortedNodes = nil
+	case KindEndpointSlice:
+		if slice, ok := old.(*discoveryv1.EndpointSlice); ok {
+			of := serviceOf(slice)
+			delete(w.slicesOf[of], key.name)
+			if len(w.slicesOf[of]) == 0 {
+				delete(w.slicesOf, of)
+			}
+		}
+		if slice, ok := now.(*discoveryv1.EndpointSlice); ok && serviceOf(slice).name != "" {
+			of := serviceOf(slice)
+			if w.slicesOf[of] == nil {
+				w.slicesOf[of] = make(map[string]*discoveryv1.EndpointSlice, 1)
+			}
+			w.slicesOf[of][key.name] = slice
+		}
+	}
+}
+
+// serviceOf names the Service that a slice belongs to.
+func serviceOf(slice *discoveryv1.EndpointSlice) objectKey {
+	return objectKey{slice.Namespace, slice.Labels[discoveryv1.LabelServiceName]}
+}
+
+// touch adds to touched whom a change of one object concerns: itself, and who
+// has read it.
+func (w *world) touch(kind Kind, key objectKey, old, now metav1.Object, touched ownerSet) {
+	if source, ok := w.owners[kind]; ok {
+		touched[zones.Owner{Source: source, Namespace: key.namespace, Name: key.name}] = struct{}{}
+	}
+	w.reads.touch(read{readObject, kind, key}, touched)
+	switch kind {
+	case KindNode:
+		w.reads.touch(read{what: readNodes}, touched)
+	case KindIngressClass:
+		w.chooseClass(touched)
+	}
+	for _, obj := range []metav1.Object{old, now} {
+		switch obj := obj.(type) {
+		case *discoveryv1.EndpointSlice:
+			w.reads.touch(read{what: readSlices, key: serviceOf(obj)}, touched)
+		case *corev1.Pod:
+			w.reads.touchSelecting(key.namespace, obj.Labels, touched)
 		}
 	}
 }
@@ -131,83 +191,27 @@ func (w *world) setProblem(kind Kind, problem error, touched ownerSet) {
 	} else {
 		w.problems[kind] = problem
 	}
-	if (old == nil) != (problem == nil) || old != nil && old.Error() != problem.Error() {
-		w.reads.touch(read{what: readProblem, name: string(kind)}, touched)
+	if !sameError(old, problem) {
+		w.reads.touch(read{what: readProblem, kind: kind}, touched)
 	}
-}
-
-func (w *world) setSlice(key objectKey, slice *discoveryv1.EndpointSlice, touched ownerSet) {
-	service := slice.Labels[discoveryv1.LabelServiceName]
-	if before, known := w.serviceOf[key]; known && before != service {
-		w.dropSlice(key, touched)
-	}
-	if service == "" {
-		return // belongs to no Service: nobody reads it
-	}
-	of := objectKey{key.namespace, service}
-	old := w.slicesOf[of][key.name]
-	if w.slicesOf[of] == nil {
-		w.slicesOf[of] = make(map[string]*discoveryv1.EndpointSlice, 1)
-	}
-	w.slicesOf[of][key.name] = slice
-	w.serviceOf[key] = service
-	if old == nil || !sameMeta(old, slice) || old.AddressType != slice.AddressType ||
-		!equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) || !equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
-		w.reads.touch(read{what: readSlices, namespace: key.namespace, name: service}, touched)
-	}
-}
-
-func (w *world) dropSlice(key objectKey, touched ownerSet) {
-	service, known := w.serviceOf[key]
-	if !known {
-		return
-	}
-	of := objectKey{key.namespace, service}
-	delete(w.serviceOf, key)
-	delete(w.slicesOf[of], key.name)
-	if len(w.slicesOf[of]) == 0 {
-		delete(w.slicesOf, of)
-	}
-	w.reads.touch(read{what: readSlices, namespace: key.namespace, name: service}, touched)
-}
-
-func (w *world) setPod(key objectKey, pod *corev1.Pod, touched ownerSet) {
-	old := w.pods[key.namespace][key.name]
-	if w.pods[key.namespace] == nil {
-		w.pods[key.namespace] = make(map[string]*corev1.Pod)
-	}
-	w.pods[key.namespace][key.name] = pod
-	if old != nil && sameMeta(old, pod) && equality.Semantic.DeepEqual(&old.Spec, &pod.Spec) &&
-		equality.Semantic.DeepEqual(&old.Status, &pod.Status) {
-		return
-	}
-	w.reads.touch(read{what: readPod, namespace: key.namespace, name: key.name}, touched)
-	w.reads.touchSelecting(key.namespace, pod.Labels, touched)
-	if old != nil && !maps.Equal(old.Labels, pod.Labels) {
-		w.reads.touchSelecting(key.namespace, old.Labels, touched)
-	}
-}
-
-func (w *world) touchNode(name string, touched ownerSet) {
-	w.reads.touch(read{what: readNode, name: name}, touched)
-	w.reads.touch(read{what: readNodes}, touched)
 }
 
 // chooseClass finds the cluster's default IngressClass: of several the newest,
 // then the first by name, as the API server's admission has it.
 func (w *world) chooseClass(touched ownerSet) {
-	var best *networkingv1.IngressClass
-	for _, class := range w.classes {
-		if class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] != "true" {
+	var best metav1.Object
+	for _, class := range w.all(KindIngressClass, "") {
+		if class.GetAnnotations()[networkingv1.AnnotationIsDefaultIngressClass] != "true" {
 			continue
 		}
-		if best == nil || cmp.Or(class.CreationTimestamp.Compare(best.CreationTimestamp.Time), cmp.Compare(best.Name, class.Name)) > 0 {
+		if best == nil || cmp.Or(class.GetCreationTimestamp().Compare(best.GetCreationTimestamp().Time),
+			cmp.Compare(best.GetName(), class.GetName())) > 0 {
 			best = class
 		}
 	}
 	name := ""
 	if best != nil {
-		name = best.Name
+		name = best.GetName()
 	}
 	if name != w.standardClass {
 		w.standardClass = name
@@ -215,64 +219,50 @@ func (w *world) chooseClass(touched ownerSet) {
 	}
 }
 
-// object returns the object behind an owner, or nil.
-func (w *world) object(owner zones.Owner) metav1.Object {
-	key := objectKey{owner.Namespace, owner.Name}
-	switch owner.Source {
-	case SourceIngress:
-		if obj := w.ingresses[key]; obj != nil {
-			return obj
-		}
-	case SourceService:
-		if obj := w.services[key]; obj != nil {
-			return obj
-		}
-	}
-	return nil
+// same reports whether a translation can't tell two states of one object apart.
+func same(a, b metav1.Object) bool {
+	return sameMeta(a, b) && equality.Semantic.DeepEqual(body(a), body(b))
 }
 
-// count returns how many objects of kind there are.
-func (w *world) count(kind Kind) int {
-	switch kind {
-	case KindIngress:
-		return len(w.ingresses)
-	case KindIngressClass:
-		return len(w.classes)
-	case KindService:
-		return len(w.services)
-	case KindEndpointSlice:
-		return len(w.serviceOf)
-	case KindPod:
-		n := 0
-		for _, pods := range w.pods {
-			n += len(pods)
-		}
-		return n
-	case KindNode:
-		return len(w.nodes)
+// body is what a translation may read of an object beside its metadata.
+func body(obj metav1.Object) [2]any {
+	switch obj := obj.(type) {
+	case *networkingv1.Ingress:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *corev1.Service:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *discoveryv1.EndpointSlice:
+		return [2]any{obj.Endpoints, [2]any{obj.AddressType, obj.Ports}}
+	case *corev1.Pod:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *corev1.Node: // whose status changes with every heartbeat
+		return [2]any{obj.Spec.Unschedulable, obj.Status.Addresses}
+	case *gatewayv1.Gateway: // whose status counts the routes of each listener
+		return [2]any{&obj.Spec, [2]any{obj.Status.Addresses, obj.Status.Conditions}}
+	case *gatewayv1.ListenerSet:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *gatewayv1.HTTPRoute:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *gatewayv1.GRPCRoute:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *gatewayv1.TLSRoute:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *gatewayv1.TCPRoute:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *gatewayv1.UDPRoute:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *routegroupv1.RouteGroup:
+		return [2]any{&obj.Spec, &obj.Status}
+	case *DNSEndpoint:
+		return [2]any{&obj.Spec, &obj.Status}
 	}
-	return 0
-}
-
-// sourceOf returns the source whose owners are the objects of kind, or "".
-func sourceOf(kind Kind) string {
-	switch kind {
-	case KindIngress:
-		return SourceIngress
-	case KindService:
-		return SourceService
-	}
-	return ""
-}
-
-func ownerOf(kind Kind, key objectKey) zones.Owner {
-	return zones.Owner{Source: sourceOf(kind), Namespace: key.namespace, Name: key.name}
+	return [2]any{} // Namespaces and IngressClasses: their metadata is all
 }
 
 // sameMeta compares what a translation may read of two objects' metadata: all
 // but the bookkeeping that changes with every write.
 func sameMeta(a, b metav1.Object) bool {
-	return a.GetUID() == b.GetUID() &&
+	return a.GetUID() == b.GetUID() && a.GetGeneration() == b.GetGeneration() &&
 		a.GetCreationTimestamp().Time.Equal(b.GetCreationTimestamp().Time) &&
 		(a.GetDeletionTimestamp() == nil) == (b.GetDeletionTimestamp() == nil) &&
 		maps.Equal(a.GetLabels(), b.GetLabels()) &&

@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -14,18 +16,18 @@ import (
 type readKind uint8
 
 const (
-	readClass   readKind = iota // the default IngressClass
+	readObject  readKind = iota // one object of a kind, there or not
+	readClass                   // the default IngressClass
 	readSlices                  // the EndpointSlices of one Service
-	readPod                     // one Pod
-	readNode                    // one Node
 	readNodes                   // all Nodes
 	readProblem                 // whether a kind can be read
 )
 
 // A read is one thing that a translation looked at.
 type read struct {
-	what            readKind
-	namespace, name string
+	what readKind
+	kind Kind
+	key  objectKey
 }
 
 // A readIndex knows who read what in the last translation, so that a change
@@ -121,7 +123,7 @@ func selects(selector, podLabels map[string]string) bool {
 // A reader gives one translation its neighbours and notes what it reads.
 type reader struct {
 	world     *world
-	namespace string
+	home      string // the owner's namespace
 	seen      map[read]struct{}
 	selectors []map[string]string
 	// blind says that the translation was told of a kind that can't be read.
@@ -131,14 +133,14 @@ type reader struct {
 var _ neighbours = (*reader)(nil)
 
 func (w *world) reader(namespace string) *reader {
-	return &reader{world: w, namespace: namespace}
+	return &reader{world: w, home: namespace}
 }
 
-func (r *reader) note(what readKind, namespace, name string) {
+func (r *reader) note(what readKind, kind Kind, key objectKey) {
 	if r.seen == nil {
 		r.seen = make(map[read]struct{})
 	}
-	r.seen[read{what, namespace, name}] = struct{}{}
+	r.seen[read{what, kind, key}] = struct{}{}
 }
 
 // reading returns all that was noted, in a fixed order.
@@ -148,56 +150,82 @@ func (r *reader) reading() reading {
 		reads = append(reads, one)
 	}
 	slices.SortFunc(reads, func(a, b read) int {
-		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.kind, b.kind),
+			cmp.Compare(a.key.namespace, b.key.namespace), cmp.Compare(a.key.name, b.key.name))
 	})
-	return reading{reads: reads, selectors: r.selectors, namespace: r.namespace}
+	return reading{reads: reads, selectors: r.selectors, namespace: r.home}
+}
+
+// lookUp returns one object and notes that it was looked at, there or not.
+func lookUp[T metav1.Object](r *reader, kind Kind, namespace, name string) T {
+	key := objectKey{namespace, name}
+	r.note(readObject, kind, key)
+	obj, _ := r.world.get(kind, key).(T)
+	return obj
+}
+
+func (r *reader) pod(namespace, name string) *corev1.Pod {
+	return lookUp[*corev1.Pod](r, KindPod, namespace, name)
+}
+
+func (r *reader) node(name string) *corev1.Node {
+	return lookUp[*corev1.Node](r, KindNode, "", name)
+}
+
+func (r *reader) namespace(name string) *corev1.Namespace {
+	return lookUp[*corev1.Namespace](r, KindNamespace, "", name)
+}
+
+func (r *reader) gateway(namespace, name string) *gatewayv1.Gateway {
+	return lookUp[*gatewayv1.Gateway](r, KindGateway, namespace, name)
+}
+
+func (r *reader) listenerSet(namespace, name string) *gatewayv1.ListenerSet {
+	return lookUp[*gatewayv1.ListenerSet](r, KindListenerSet, namespace, name)
 }
 
 func (r *reader) defaultClass() string {
-	r.note(readClass, "", "")
+	r.note(readClass, "", objectKey{})
 	return r.world.standardClass
 }
 
 func (r *reader) slices(namespace, service string) []*discoveryv1.EndpointSlice {
-	r.note(readSlices, namespace, service)
-	return sortedByName(r.world.slicesOf[objectKey{namespace, service}])
-}
-
-func (r *reader) pod(namespace, name string) *corev1.Pod {
-	r.note(readPod, namespace, name)
-	return r.world.pods[namespace][name]
+	of := objectKey{namespace, service}
+	r.note(readSlices, "", of)
+	return sortedByName(r.world.slicesOf[of])
 }
 
 func (r *reader) podsMatching(namespace string, selector map[string]string) []*corev1.Pod {
 	if len(selector) == 0 {
 		return nil
 	}
-	r.namespace = namespace
+	r.home = namespace
 	r.selectors = append(r.selectors, selector)
 	matching := make(map[string]*corev1.Pod)
-	for name, pod := range r.world.pods[namespace] {
-		if selects(selector, pod.Labels) {
+	for name, obj := range r.world.all(KindPod, namespace) {
+		if pod, ok := obj.(*corev1.Pod); ok && selects(selector, pod.Labels) {
 			matching[name] = pod
 		}
 	}
 	return sortedByName(matching)
 }
 
-func (r *reader) node(name string) *corev1.Node {
-	r.note(readNode, "", name)
-	return r.world.nodes[name]
-}
-
 func (r *reader) nodes() []*corev1.Node {
-	r.note(readNodes, "", "")
+	r.note(readNodes, "", objectKey{})
 	if r.world.sortedNodes == nil {
-		r.world.sortedNodes = sortedByName(r.world.nodes)
+		nodes := make(map[string]*corev1.Node)
+		for name, obj := range r.world.all(KindNode, "") {
+			if node, ok := obj.(*corev1.Node); ok {
+				nodes[name] = node
+			}
+		}
+		r.world.sortedNodes = sortedByName(nodes)
 	}
 	return r.world.sortedNodes
 }
 
 func (r *reader) unreadable(kind Kind) error {
-	r.note(readProblem, "", string(kind))
+	r.note(readProblem, kind, objectKey{})
 	problem := r.world.problems[kind]
 	if problem != nil {
 		r.blind = true

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	routegroupv1 "github.com/szuecs/routegroup-client/apis/zalando.org/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -20,19 +22,51 @@ import (
 // Skipped. Objects labelled "panics" make it panic.
 type nosy struct{}
 
-func (nosy) Ingress(obj *networkingv1.Ingress, beside neighbours) zones.Object {
-	seen := obj.Labels["v"]
-	if obj.Labels["panics"] != "" {
+func (nosy) Translate(obj metav1.Object, beside neighbours) zones.Object {
+	labels := obj.GetLabels()
+	if labels["panics"] != "" {
 		panic("nosy")
 	}
-	if obj.Spec.IngressClassName == nil {
-		seen += " class=" + beside.defaultClass()
-	}
-	return saw(zones.Owner{Source: "ingress", Namespace: obj.Namespace, Name: obj.Name}, seen)
+	seen := append([]string{labels["v"]}, look(obj, beside)...)
+	return saw(zones.Owner{Source: sourceOf(KindOf(obj)), Namespace: obj.GetNamespace(), Name: obj.GetName()}, strings.Join(seen, " "))
 }
 
-func (nosy) Service(obj *corev1.Service, beside neighbours) zones.Object {
-	seen := []string{obj.Labels["v"]}
+// look returns what a translation of obj sees beside it.
+func look(obj metav1.Object, beside neighbours) (seen []string) {
+	switch obj := obj.(type) {
+	case *networkingv1.Ingress:
+		if obj.Spec.IngressClassName == nil {
+			seen = append(seen, "class="+beside.defaultClass())
+		}
+	case *corev1.Service:
+		return lookFromService(obj, beside)
+	case *corev1.Pod:
+		if node := beside.node(obj.Spec.NodeName); node != nil {
+			seen = append(seen, node.Name, node.Status.Addresses[0].Address)
+		}
+	case *corev1.Node:
+		seen = append(seen, obj.Status.Addresses[0].Address)
+	case *gatewayv1.HTTPRoute:
+		return lookFromRoute(obj.Namespace, obj.Spec.ParentRefs, beside)
+	case *gatewayv1.GRPCRoute:
+		return lookFromRoute(obj.Namespace, obj.Spec.ParentRefs, beside)
+	case *gatewayv1.TLSRoute:
+		return lookFromRoute(obj.Namespace, obj.Spec.ParentRefs, beside)
+	case *gatewayv1.TCPRoute:
+		return lookFromRoute(obj.Namespace, obj.Spec.ParentRefs, beside)
+	case *gatewayv1.UDPRoute:
+		return lookFromRoute(obj.Namespace, obj.Spec.ParentRefs, beside)
+	case *routegroupv1.RouteGroup:
+		seen = append(seen, obj.Spec.Hosts...)
+	case *DNSEndpoint:
+		for _, record := range obj.Spec.Endpoints {
+			seen = append(seen, record.Targets...)
+		}
+	}
+	return seen
+}
+
+func lookFromService(obj *corev1.Service, beside neighbours) (seen []string) {
 	switch obj.Labels["reads"] {
 	case "slices":
 		for _, slice := range beside.slices(obj.Namespace, obj.Name) {
@@ -57,7 +91,31 @@ func (nosy) Service(obj *corev1.Service, beside neighbours) zones.Object {
 			seen = append(seen, node.Name, node.Status.Addresses[0].Address)
 		}
 	}
-	return saw(zones.Owner{Source: "service", Namespace: obj.Namespace, Name: obj.Name}, strings.Join(seen, " "))
+	return seen
+}
+
+// lookFromRoute looks at the parents of a route, at the Namespaces of both, and
+// at the Gateways of ListenerSets.
+func lookFromRoute(namespace string, refs []gatewayv1.ParentReference, beside neighbours) (seen []string) {
+	if ns := beside.namespace(namespace); ns != nil {
+		seen = append(seen, "ns="+ns.Labels["v"])
+	}
+	gateway := func(namespace, name string) {
+		if gw := beside.gateway(namespace, name); gw != nil {
+			seen = append(seen, gw.Name, fmt.Sprint(gw.Generation), gw.Status.Addresses[0].Value)
+		}
+	}
+	for _, ref := range refs {
+		if *ref.Kind == "Gateway" {
+			gateway(string(*ref.Namespace), string(ref.Name))
+			continue
+		}
+		if set := beside.listenerSet(string(*ref.Namespace), string(ref.Name)); set != nil {
+			seen = append(seen, set.Name)
+			gateway(set.Namespace, string(set.Spec.ParentRef.Name))
+		}
+	}
+	return append(seen, fmt.Sprint(beside.unreadable(KindGateway)))
 }
 
 func saw(owner zones.Owner, seen string) zones.Object {
@@ -77,44 +135,98 @@ func (d dice) meta(name string) metav1.ObjectMeta {
 }
 
 func (d dice) object() (Kind, metav1.Object) {
-	switch d.IntN(6) {
-	case 0:
+	kind := kinds[d.IntN(len(kinds))].Kind
+	obj := d.objectOf(kind)
+	if info, _ := Info(kind); !info.Namespaced {
+		obj.SetNamespace("")
+	}
+	return kind, obj
+}
+
+func (d dice) objectOf(kind Kind) metav1.Object {
+	switch kind {
+	case KindIngress:
 		ingress := &networkingv1.Ingress{ObjectMeta: d.meta(d.pick("i1", "i2"))}
 		if d.IntN(2) == 0 {
 			ingress.Spec.IngressClassName = new(string)
 		}
-		return KindIngress, ingress
-	case 1:
+		return ingress
+	case KindService:
 		service := &corev1.Service{ObjectMeta: d.meta(d.pick("s1", "s2", "s3"))}
 		service.Labels["reads"] = d.pick("slices", "pods", "nodes", "nothing")
 		service.Spec.Selector = map[string]string{"app": d.pick("a", "b")}
-		return KindService, service
-	case 2:
+		return service
+	case KindIngressClass:
 		class := &networkingv1.IngressClass{ObjectMeta: d.meta(d.pick("c1", "c2", "c3"))}
-		class.Namespace = ""
 		class.Annotations = map[string]string{networkingv1.AnnotationIsDefaultIngressClass: d.pick("true", "false")}
 		class.CreationTimestamp.Time = time.Unix(int64(d.IntN(2)), 0)
-		return KindIngressClass, class
-	case 3:
+		return class
+	case KindEndpointSlice:
 		slice := &discoveryv1.EndpointSlice{ObjectMeta: d.meta(d.pick("e1", "e2", "e3"))}
 		slice.Labels[discoveryv1.LabelServiceName] = d.pick("s1", "s2", "s3", "")
 		slice.Endpoints = []discoveryv1.Endpoint{{
 			Addresses: []string{d.pick("192.0.2.1", "192.0.2.2")},
 			TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: d.pick("p1", "p2")},
 		}}
-		return KindEndpointSlice, slice
-	case 4:
+		return slice
+	case KindPod:
 		pod := &corev1.Pod{ObjectMeta: d.meta(d.pick("p1", "p2", "p3"))}
 		pod.Labels["app"] = d.pick("a", "b", "c")
 		pod.Spec.NodeName = d.pick("n1", "n2")
 		pod.Status.HostIP = d.pick("198.51.100.1", "198.51.100.2")
-		return KindPod, pod
-	default:
+		return pod
+	case KindNode:
 		node := &corev1.Node{ObjectMeta: d.meta(d.pick("n1", "n2"))}
-		node.Namespace = ""
 		node.Status.Addresses = []corev1.NodeAddress{{Address: d.pick("203.0.113.1", "203.0.113.2")}}
-		return KindNode, node
+		return node
+	case KindNamespace:
+		return &corev1.Namespace{ObjectMeta: d.meta(d.pick("red", "blue"))}
 	}
+	return d.customOf(kind)
+}
+
+func (d dice) customOf(kind Kind) metav1.Object {
+	meta := d.meta(d.pick("x1", "x2"))
+	meta.Generation = int64(d.IntN(2))
+	switch kind {
+	case KindGateway:
+		return &gatewayv1.Gateway{ObjectMeta: meta, Status: gatewayv1.GatewayStatus{
+			Addresses: []gatewayv1.GatewayStatusAddress{{Value: d.pick("192.0.2.7", "192.0.2.8")}},
+			Listeners: []gatewayv1.ListenerStatus{{AttachedRoutes: int32(d.IntN(100))}},
+		}}
+	case KindListenerSet:
+		return &gatewayv1.ListenerSet{ObjectMeta: meta, Spec: gatewayv1.ListenerSetSpec{
+			ParentRef: gatewayv1.ParentGatewayReference{Name: gatewayv1.ObjectName(d.pick("x1", "x2"))},
+		}}
+	case KindHTTPRoute:
+		return &gatewayv1.HTTPRoute{ObjectMeta: meta, Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: d.parents()}}
+	case KindGRPCRoute:
+		return &gatewayv1.GRPCRoute{ObjectMeta: meta, Spec: gatewayv1.GRPCRouteSpec{CommonRouteSpec: d.parents()}}
+	case KindTLSRoute:
+		return &gatewayv1.TLSRoute{ObjectMeta: meta, Spec: gatewayv1.TLSRouteSpec{CommonRouteSpec: d.parents()}}
+	case KindTCPRoute:
+		return &gatewayv1.TCPRoute{ObjectMeta: meta, Spec: gatewayv1.TCPRouteSpec{CommonRouteSpec: d.parents()}}
+	case KindUDPRoute:
+		return &gatewayv1.UDPRoute{ObjectMeta: meta, Spec: gatewayv1.UDPRouteSpec{CommonRouteSpec: d.parents()}}
+	case KindRouteGroup:
+		return &routegroupv1.RouteGroup{ObjectMeta: meta, Spec: routegroupv1.RouteGroupSpec{Hosts: []string{d.pick("h1", "h2")}}}
+	case KindDNSEndpoint:
+		return &DNSEndpoint{ObjectMeta: meta, Spec: DNSEndpointSpec{Endpoints: []*DNSEndpointRecord{{Targets: []string{d.pick("t1", "t2")}}}}}
+	}
+	panic("no object of kind " + kind)
+}
+
+// parents are references to one or two Gateways or ListenerSets.
+func (d dice) parents() gatewayv1.CommonRouteSpec {
+	var spec gatewayv1.CommonRouteSpec
+	for range 1 + d.IntN(2) {
+		kind := gatewayv1.Kind(d.pick("Gateway", "ListenerSet"))
+		namespace := gatewayv1.Namespace(d.pick("red", "blue"))
+		spec.ParentRefs = append(spec.ParentRefs, gatewayv1.ParentReference{
+			Kind: &kind, Namespace: &namespace, Name: gatewayv1.ObjectName(d.pick("x1", "x2")),
+		})
+	}
+	return spec
 }
 
 // TestWorldTwin plays random events, translates only whom the world names, and
@@ -127,7 +239,7 @@ func TestWorldTwin(t *testing.T) {
 		have := make(map[zones.Owner]string)
 		truth := make(map[eventKey]metav1.Object)
 		problems := make(map[Kind]error)
-		for step := range 400 {
+		for step := range 600 {
 			touched := make(ownerSet)
 			kind, obj := d.object()
 			key := objectKey{obj.GetNamespace(), obj.GetName()}
@@ -173,27 +285,27 @@ func TestWorldTwin(t *testing.T) {
 
 func everyOwner(w *world) []zones.Owner {
 	var owners []zones.Owner
-	for key := range w.ingresses {
-		owners = append(owners, ownerOf(KindIngress, key))
-	}
-	for key := range w.services {
-		owners = append(owners, ownerOf(KindService, key))
+	for _, info := range kinds {
+		if info.Source == "" || w.shelves[info.Kind] == nil {
+			continue
+		}
+		for namespace, objects := range w.shelves[info.Kind].in {
+			for name := range objects {
+				owners = append(owners, zones.Owner{Source: info.Source, Namespace: namespace, Name: name})
+			}
+		}
 	}
 	return owners
 }
 
 func translateNosy(w *world, owner zones.Owner, note bool) (string, bool) {
-	beside := w.reader(owner.Namespace)
-	var seen zones.Object
-	switch obj := w.object(owner).(type) {
-	case *networkingv1.Ingress:
-		seen = nosy{}.Ingress(obj, beside)
-	case *corev1.Service:
-		seen = nosy{}.Service(obj, beside)
-	default:
+	obj := w.object(owner)
+	if obj == nil {
 		w.reads.replace(owner, reading{})
 		return "", false
 	}
+	beside := w.reader(owner.Namespace)
+	seen := nosy{}.Translate(obj, beside)
 	if note {
 		w.reads.replace(owner, beside.reading())
 	}
@@ -203,7 +315,7 @@ func translateNosy(w *world, owner zones.Owner, note bool) (string, bool) {
 // TestWorldTouchesOnlyTheConcerned holds that one event costs what it concerns.
 func TestWorldTouchesOnlyTheConcerned(t *testing.T) {
 	t.Parallel()
-	w := newWorld()
+	w := newWorld(SourceIngress, SourceService, SourceHTTPRoute) // Pods and Nodes are neighbours only
 	service := func(namespace, name, reads string) {
 		w.set(&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"reads": reads}},
@@ -234,6 +346,27 @@ func TestWorldTouchesOnlyTheConcerned(t *testing.T) {
 	cordoned := node.DeepCopy()
 	cordoned.Spec.Unschedulable = true
 	class := &networkingv1.IngressClass{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}}}
+	gateway := func(name, address string, routes int32) *gatewayv1.Gateway {
+		return &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: name}, Status: gatewayv1.GatewayStatus{
+			Addresses: []gatewayv1.GatewayStatusAddress{{Value: address}},
+			Listeners: []gatewayv1.ListenerStatus{{AttachedRoutes: routes}},
+		}}
+	}
+	route := func(name string, kind gatewayv1.Kind, parent string) *gatewayv1.HTTPRoute {
+		infra := gatewayv1.Namespace("infra")
+		return &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: "red", Name: name}, Spec: gatewayv1.HTTPRouteSpec{
+			CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{
+				{Kind: &kind, Namespace: &infra, Name: gatewayv1.ObjectName(parent)},
+			}},
+		}}
+	}
+	set := &gatewayv1.ListenerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "set"}}
+	set.Spec.ParentRef.Name = "inner"
+	for _, obj := range []metav1.Object{
+		gateway("edge", "192.0.2.1", 0), set, route("direct", "Gateway", "edge"), route("attached", "ListenerSet", "set"),
+	} {
+		w.set(obj, make(ownerSet))
+	}
 	for _, owner := range everyOwner(w) {
 		translateNosy(w, owner, true)
 	}
@@ -256,6 +389,12 @@ func TestWorldTouchesOnlyTheConcerned(t *testing.T) {
 		{"a default class", func(s ownerSet) { w.set(class, s) }, "ingress red/classless"},
 		{"Pods can't be read", func(s ownerSet) { w.setProblem(KindPod, fmt.Errorf("forbidden"), s) }, "service red/headless"},
 		{"an Ingress written without a change", func(s ownerSet) { w.set(ingress.DeepCopy(), s) }, ""},
+		{"a Gateway moves", func(s ownerSet) { w.set(gateway("edge", "192.0.2.2", 0), s) }, "gateway-httproute red/direct"},
+		{"a Gateway counts its routes", func(s ownerSet) { w.set(gateway("edge", "192.0.2.2", 7), s) }, ""},
+		{"a Gateway that a ListenerSet waits for", func(s ownerSet) { w.set(gateway("inner", "192.0.2.3", 0), s) }, "gateway-httproute red/attached"},
+		{"a ListenerSet goes", func(s ownerSet) { w.gone(KindListenerSet, objectKey{"infra", "set"}, s) }, "gateway-httproute red/attached"},
+		{"a route", func(s ownerSet) { w.set(route("new", "Gateway", "edge"), s) }, "gateway-httproute red/new"},
+		{"a Namespace without routes", func(s ownerSet) { w.set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}, s) }, ""},
 		{"a Service goes", func(s ownerSet) { w.gone(KindService, objectKey{"red", "plain"}, s) }, "service red/plain"},
 	} {
 		touched := make(ownerSet)

@@ -60,8 +60,16 @@ type Claim struct {
 	Options []Option
 	// NameFrom and TargetsFrom say which rule gave the name and the targets, in
 	// words for explain: "spec.rules[].host", "status.loadBalancer.ingress[]".
+	// The TargetsFrom of a claim of TypeNone says where targets are awaited from.
 	NameFrom    string
 	TargetsFrom string
+	// Held is set where the targets are the last good ones of an object whose
+	// status has lost them; nil otherwise.
+	Held *Hold `json:",omitempty"`
+	// Derived says that nobody asked for the name: it follows from an address
+	// (PTR). Where it can't be served, or another object has the name, it is left
+	// out without a Skipped.
+	Derived bool `json:",omitempty"`
 }
 
 // An Option is one provider-specific property of a claim, carried for mirrors.
@@ -113,6 +121,7 @@ const (
 	ReasonNoHostname      Reason = "no-hostname"        // the object names no host
 	ReasonInvalidName     Reason = "invalid-name"       // what was asked for is no host name
 	ReasonInvalidTarget   Reason = "invalid-target"     // a target is neither address nor host name
+	ReasonInvalidType     Reason = "invalid-type"       // a record type is unknown, or none that objects can ask for
 	ReasonInvalidTTL      Reason = "invalid-ttl"        // the TTL can't be read or is out of range
 	ReasonInvalidValue    Reason = "invalid-annotation" // an annotation's value is none of those allowed
 	ReasonTemplate        Reason = "template"           // a template failed for this object
@@ -124,9 +133,16 @@ const (
 	ReasonServiceType     Reason = "service-type-filter"
 	ReasonHostnameSource  Reason = "hostname-source" // an annotation or flag leaves this origin of names out
 	ReasonDomain          Reason = "domain-filter"
+	ReasonNamespaceDomain Reason = "namespace-domains" // outside the domains that --namespace-domains leaves to the namespace
 	ReasonTargetNet       Reason = "target-net-filter"
 	ReasonRecordType      Reason = "record-type-filter"
 	ReasonNotReady        Reason = "endpoint-not-ready"
+	ReasonParent          Reason = "parent"         // the Gateway or ListenerSet that a route names is none that can serve it
+	ReasonGatewayFilter   Reason = "gateway-filter" // the Gateway is filtered by --gateway-name and the like
+	ReasonNotAccepted     Reason = "not-accepted"   // no controller has accepted the route or its ListenerSet
+	ReasonListener        Reason = "listener"       // no listener takes the route, or the host
+	ReasonHeld            Reason = "held"           // the status has lost the addresses; the last good ones are served for a while
+	ReasonStaleStatus     Reason = "stale-status"   // a status is of an older generation; the record stands
 	ReasonUnreadable      Reason = "unreadable"     // objects that it depends on can't be read
 	ReasonOutOfZone       Reason = "out-of-zone"    // in none of the served zones
 	ReasonConflict        Reason = "conflict"       // another namespace's object owns the name
@@ -139,17 +155,21 @@ const (
 // of whoever runs the server.
 func (r Reason) Mendable() bool {
 	switch r {
-	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
-		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
+	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidType, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
+		ReasonListener, ReasonNamespaceDomain, ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
 		return true
 	}
 	return false
 }
 
+// Posted reports whether a Kubernetes event on the object helps: its author can
+// mend what r stands for, or whoever looks at it wants to know.
+func (r Reason) Posted() bool { return r.Mendable() || r == ReasonHeld }
+
 // remark reports whether r is about a detail only: the name stands without it.
 func (r Reason) remark() bool {
 	switch r {
-	case ReasonInvalidTTL, ReasonInvalidValue, ReasonIgnoredProperty:
+	case ReasonInvalidTTL, ReasonInvalidValue, ReasonStaleStatus, ReasonIgnoredProperty, ReasonHeld:
 		return true
 	}
 	return false

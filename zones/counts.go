@@ -6,6 +6,7 @@ import "maps"
 type counts struct {
 	claims  map[string]int // by source
 	skipped map[SkipKind]int
+	held    int // names whose records are held, as of the last commit
 }
 
 // A SkipKind is what skips are counted by.
@@ -31,6 +32,7 @@ type Counts struct {
 	Names   int
 	Claims  map[string]int   // by source
 	Skipped map[SkipKind]int // as of the last commit, contests included
+	Held    int              // names that stand on held claims, as of the last commit
 }
 
 // Counts returns how much the Table holds.
@@ -40,5 +42,6 @@ func (t *Table) Counts() Counts {
 		Names:   len(t.names),
 		Claims:  maps.Clone(t.counts.claims),
 		Skipped: maps.Clone(t.counts.skipped),
+		Held:    t.counts.held,
 	}
 }

@@ -46,6 +46,9 @@ type ExplainedSource struct {
 	Created     time.Time `json:"created,omitzero"`
 	NameFrom    string    `json:"nameFrom,omitempty"`
 	TargetsFrom string    `json:"targetsFrom,omitempty"`
+	// Held is set where the data are the last good ones of an object whose
+	// status has lost its addresses.
+	Held *Hold `json:"held,omitempty"`
 }
 
 // An ExplainedSkip is one Skipped in words.
@@ -125,28 +128,38 @@ func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
 	if n == nil {
 		return
 	}
-	var kept []contribution
-	if e := t.names[at]; e != nil {
-		kept = t.arbitrate(at, e.claims).kept
-	}
+	kept := t.kept(at)
 	for _, set := range n.sets {
-		if kind != TypeNone && kind != TypeANY && set.Type != kind && set.Type != TypeCNAME {
-			continue
+		if kind == TypeNone || kind == TypeANY || set.Type == kind || set.Type == TypeCNAME {
+			x.Records = append(x.Records, explainSet(set, kept))
 		}
-		explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
-		for _, data := range set.Data {
-			explained.Data = append(explained.Data, data.Text(set.Type))
-		}
-		for _, c := range kept {
-			if c.claim.Type == set.Type {
-				explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom})
-			}
-		}
-		if explained.From == nil {
-			explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
-		}
-		x.Records = append(x.Records, explained)
 	}
+}
+
+// kept returns the claims on a name that won, as of the last commit.
+func (t *Table) kept(name Name) []contribution {
+	e := t.names[name]
+	if e == nil {
+		return nil
+	}
+	return t.arbitrate(name, e.claims).kept
+}
+
+// explainSet returns a set with the parts of the claims kept at its name.
+func explainSet(set *RRSet, kept []contribution) ExplainedSet {
+	explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
+	for _, data := range set.Data {
+		explained.Data = append(explained.Data, data.Text(set.Type))
+	}
+	for _, c := range kept {
+		if c.claim.Type == set.Type {
+			explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom, c.claim.Held})
+		}
+	}
+	if explained.From == nil {
+		explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
+	}
+	return explained
 }
 
 // addSkipped lists the skips at the name, and at the wildcards that would
@@ -227,6 +240,9 @@ func detail(x Explanation, a Answer, snap *Snapshot) string {
 	if x.Wildcard != "" && x.Name != x.Wildcard {
 		return fmt.Sprintf("%s is answered from the wildcard %s (RFC 4592: at any depth, unless a closer name exists)", x.Name, x.Wildcard)
 	}
+	if object, until := x.held(); object != "" {
+		return fmt.Sprintf("%s is served with the last good addresses of %s, held until %s", x.Name, object, until.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("%s is served", x.Name)
 }
 
@@ -265,6 +281,9 @@ func (t *Table) next(x Explanation, a Answer, snap *Snapshot) string {
 	case x.Outcome == NoData.String() && x.Type != TypeNone && len(x.Records) == 0:
 		return "ask for another type: this name has none of " + x.Type.String()
 	}
+	if object, _ := x.held(); object != "" {
+		return ReasonHeld.hint(object)
+	}
 	return ""
 }
 
@@ -273,16 +292,26 @@ func (r Reason) hint(object string) string {
 	switch r {
 	case ReasonNoAddress:
 		return "check the controller or cloud that should give " + object + " an address: its status is still empty (kubectl get -o yaml shows it)"
+	case ReasonHeld:
+		return "check the controller or cloud that gave " + object + " its addresses: they are gone from its status, and when the hold ends, so are the records"
 	case ReasonNotReady:
 		return "check the readiness of the Pods behind " + object
+	case ReasonNotAccepted, ReasonStaleStatus:
+		return "check the status of " + object + " and the log of the controller that the message names"
+	case ReasonParent:
+		return "check spec.parentRefs of " + object + " against the Gateways that there are"
+	case ReasonListener:
+		return "compare " + object + " with the listeners of its Gateways (hostname, protocol, port, allowedRoutes)"
 	case ReasonUnreadable:
 		return "give the server's account the right to read the kind that the message names; /readyz tells when it can"
 	case ReasonNotPublished:
 		return "publish it with the flag or annotation that the message names, if it should have a record"
 	case ReasonOptOut:
 		return "remove the opt-out annotation from " + object + " if this server should publish it"
-	case ReasonClass, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
+	case ReasonClass, ReasonGatewayFilter, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType, ReasonHostnameSource, ReasonDomain, ReasonTargetNet, ReasonRecordType:
 		return "compare " + object + " with the server's filter flags; the message names the one that left it out"
+	case ReasonNamespaceDomain:
+		return "choose a name in the domains of the namespace, or widen --namespace-domains"
 	case ReasonConflict, ReasonCNAMEConflict:
 		return "explain the winner: another object holds the name; change one of the two"
 	case ReasonOutOfZone:

@@ -54,7 +54,8 @@ type Rdata string
 
 // ParseRdata reads the presentation form of one record's data, as it stands in
 // a master file or in a claim's target. Names in it are absolute, with or
-// without a final dot.
+// without a final dot. TXT data without quotation marks are one text, blanks
+// and all.
 func ParseRdata(t Type, text string) (Rdata, error) {
 	switch t {
 	case TypeA, TypeAAAA:
@@ -70,7 +71,30 @@ func ParseRdata(t Type, text string) (Rdata, error) {
 		}
 		return Rdata(name), nil
 	}
+	if t == TypeTXT && !strings.HasPrefix(text, `"`) {
+		return textData(text)
+	}
 	return parseOther(t, text)
+}
+
+// textData makes one text of what stands without quotation marks, as external-dns
+// writes it: blanks, semicolons and backslashes are part of it. The character
+// strings that it is cut into hold 255 octets each (RFC 1035 section 3.3.14);
+// readers join them (RFC 7208 section 3.3).
+func textData(text string) (Rdata, error) {
+	const most = 255
+	if len(text)+len(text)/most+1 > 65535 {
+		return "", errors.New("the text is longer than a TXT record can hold")
+	}
+	var data strings.Builder
+	for {
+		part := text[:min(len(text), most)]
+		data.WriteByte(byte(len(part)))
+		data.WriteString(part)
+		if text = text[len(part):]; text == "" {
+			return Rdata(data.String()), nil
+		}
+	}
 }
 
 func family(t Type) string {

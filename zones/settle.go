@@ -21,6 +21,7 @@ func (t *Table) settleName(name Name, result *Commit) {
 	}
 	t.noteSkips(e.lost, settled.lost)
 	e.lost = settled.lost
+	t.noteHeld(e, settled.holding())
 	if b != nil {
 		b.update(name, settled.sets, settled.claimed, &result.Changes)
 		t.setReason(name, e, len(settled.sets) > 0)
@@ -106,7 +107,7 @@ type settlement struct {
 func (t *Table) settle(name Name, claims []contribution, b *building) settlement {
 	if b == nil && len(t.zones) > 0 {
 		var s settlement
-		for _, c := range oneEach(claims) {
+		for _, c := range oneEach(askedFor(claims)) {
 			s.lose(c, TypeNone, ReasonOutOfZone, fmt.Sprintf("%s lies in none of the served zones; serve its domain with --zone", name))
 		}
 		return s
@@ -174,13 +175,18 @@ func (s *settlement) contest(policy Policy) {
 		return
 	}
 	s.kept = deleteFunc(s.kept, func(c contribution) bool { return !wins(c.object.Owner) })
-	for _, c := range oneEach(losers) {
+	for _, c := range oneEach(askedFor(losers)) {
 		why := "the oldest object that asks for it"
 		if compareAge(s.kept[0].object, c.object) == 0 {
 			why = "which comes first of the objects of one age by source, namespace and name"
 		}
 		s.lose(c, TypeNone, ReasonConflict, fmt.Sprintf("%s belongs to %s, %s; choose another name, or delete that object", c.claim.Name, winner, why))
 	}
+}
+
+// askedFor leaves out what was only derived: nobody misses it.
+func askedFor(list []contribution) []contribution {
+	return deleteFunc(list, func(c contribution) bool { return c.claim.Derived })
 }
 
 // oneEach returns the first contribution of each object.

@@ -70,6 +70,7 @@ type entry struct {
 	claims  []contribution
 	skipped []Skipped // by the sources
 	lost    []Skipped // when contests were settled
+	held    bool      // records that were kept are held
 }
 
 // A contribution is one object's claim on a name.

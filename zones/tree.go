@@ -93,9 +93,17 @@ func (t tree) get(n Name) *node {
 }
 
 // walk yields the nodes in canonical order.
-func (t tree) walk() iter.Seq[*node] {
+func (t tree) walk() iter.Seq[*node] { return t.walkFrom("") }
+
+// walkFrom yields the nodes in canonical order, from the first that doesn't
+// stand before the name.
+func (t tree) walkFrom(name Name) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		it := t.radix.Root().Iterator()
+		if name != "" {
+			var buf keyBuffer
+			it.SeekLowerBound(buf.key(name))
+		}
 		for {
 			_, n, ok := it.Next()
 			if !ok || !yield(n) {

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
@@ -24,13 +26,34 @@ type objectSettings struct {
 	origin  originSettings
 	source  sources.Options
 	zone    zoneSettings
+	// external are the flags of external-dns that are known and not ours.
+	external externalFlags
 }
 
+// add defines the flags. A command that has others defines them before.
 func (s *objectSettings) add(cmd *cobra.Command) {
 	s.origin.add(cmd)
 	addSourceFlags(cmd, &s.source)
 	s.zone.add(cmd)
 	s.general.add(cmd)
+	s.external.add(cmd)
+}
+
+// prepare checks what stands in the settings, puts what external-dns' flags mean
+// into them, and logs which of these have no effect: those of the mirror at
+// level. lookup reads the environment.
+func (s *objectSettings) prepare(log *slog.Logger, level slog.Level, lookup func(string) (string, bool)) error {
+	if err := s.origin.check(); err != nil {
+		return err
+	}
+	if err := s.external.apply(s); err != nil {
+		return err
+	}
+	s.external.report(log, level)
+	if variables := externalEnvironment(lookup); variables != "" {
+		log.Warn("environment variables of external-dns are not read", "variables", variables)
+	}
+	return nil
 }
 
 // A pipeline leads from an origin of objects to snapshots.
@@ -47,6 +70,7 @@ type pipeline struct {
 type pipelineOptions struct {
 	listen    []string // where the server answers, for its own address records
 	stateFile string
+	hold      time.Duration // of the last good addresses
 	onCommit  func(zones.Commit)
 }
 
@@ -55,6 +79,9 @@ type pipelineOptions struct {
 func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipeline, error) {
 	p := &pipeline{settings: s, log: log, store: &zones.Store{}}
 	var err error
+	if s.source.ReverseZones, err = s.zone.reverse(); err != nil {
+		return nil, err
+	}
 	if p.translator, err = sources.New(s.source); err != nil {
 		return nil, err
 	}
@@ -84,6 +111,8 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Log:        log,
 		OnCommit:   o.onCommit,
 		StateFile:  o.stateFile,
+
+		HoldAddresses: o.hold,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--state-file=%s: %w", o.stateFile, err)
@@ -91,9 +120,9 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 	return p, nil
 }
 
-// client returns a client of the cluster's API server.
-func (s *originSettings) client() (kubernetes.Interface, error) {
-	config, err := cluster.Config(cluster.Connection{
+// connection says how the cluster's API server is reached.
+func (s *originSettings) connection() (*rest.Config, error) {
+	return cluster.Config(cluster.Connection{
 		Kubeconfig: s.kubeconfig,
 		Context:    s.context,
 		Server:     s.server,
@@ -101,10 +130,25 @@ func (s *originSettings) client() (kubernetes.Interface, error) {
 		Burst:      s.burst,
 		UserAgent:  "clusterzone/" + programVersion(),
 	})
+}
+
+// client returns a client of the cluster's API server.
+func (s *originSettings) client() (kubernetes.Interface, error) {
+	config, err := s.connection()
 	if err != nil {
 		return nil, err
 	}
 	return kubernetes.NewForConfig(config)
+}
+
+// customClient returns a client for the kinds that come with a
+// CustomResourceDefinition.
+func (s *originSettings) customClient() (dynamic.Interface, error) {
+	config, err := s.connection()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(config)
 }
 
 // check refuses flags of the origin that exclude each other.
@@ -128,13 +172,31 @@ func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *
 	if set != nil {
 		return set.Run(ctx, p.log, p.feed)
 	}
+	custom, err := p.settings.origin.customClient()
+	if err != nil {
+		return err
+	}
 	return cluster.Run(ctx, client, cluster.Options{
 		Namespace:          p.settings.source.Namespace,
+		GatewayNamespace:   p.settings.source.GatewayNamespace,
 		Kinds:              sources.Kinds(p.translator.Needs()),
-		AnnotationPrefixes: p.settings.source.AnnotationPrefixes,
+		Custom:             custom,
+		AnnotationPrefixes: p.keptAnnotations(),
 		RequestTimeout:     p.settings.origin.timeout,
 		Log:                p.log,
 	}, p.feed)
+}
+
+// keptAnnotations are the prefixes of the annotations that count on Pods and
+// Nodes. Where these have names of their own, filters and templates may look at
+// any: then there is no list, and all are kept.
+func (p *pipeline) keptAnnotations() []string {
+	for _, source := range p.translator.Sources() {
+		if source == sources.SourcePod || source == sources.SourceNode {
+			return nil
+		}
+	}
+	return p.settings.source.AnnotationPrefixes
 }
 
 // loadManifests reads the files of --manifests; nil without any. What is odd
@@ -178,7 +240,7 @@ func (p *pipeline) once(ctx context.Context, stdin io.Reader) error {
 
 // readCluster waits until every kind was read, or the request timeout ends.
 func (p *pipeline) readCluster(ctx context.Context, client kubernetes.Interface) error {
-	ctx, cancel := context.WithTimeout(ctx, p.settings.origin.timeout)
+	ctx, cancel := limited(ctx, p.settings.origin.timeout)
 	defer cancel()
 	done := make(chan error, 2)
 	go func() { done <- p.watch(ctx, client, nil) }()
@@ -200,6 +262,15 @@ func (p *pipeline) readCluster(ctx context.Context, client kubernetes.Interface)
 		return failure{errors.New("not all objects could be read" + problems)}
 	}
 	return nil
+}
+
+// limited is context.WithTimeout; a timeout of 0 is none, as --request-timeout
+// has it.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
 }
 
 // problemsText lists the kinds that can't be read, each after a semicolon.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -43,7 +44,7 @@ func check(cmd *cobra.Command, settings *objectSettings) error {
 	if err != nil {
 		return err
 	}
-	if err := settings.origin.check(); err != nil {
+	if err := settings.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
 		return err
 	}
 	var found []string

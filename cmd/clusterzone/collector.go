@@ -13,7 +13,7 @@ type collector struct {
 
 	ready, committed, saved             *prometheus.Desc
 	records, names, serial              *prometheus.Desc
-	claims, skipped                     *prometheus.Desc
+	claims, skipped, held               *prometheus.Desc
 	synced, objects, lastEvent, problem *prometheus.Desc
 }
 
@@ -31,6 +31,7 @@ func newCollector(p *pipeline) *collector {
 		serial:    desc("zone_serial", "Serial of the zone's SOA.", "zone"),
 		claims:    desc("claims", "Record sets and names that objects ask for.", "source"),
 		skipped:   desc("skipped", "What objects ask for and do not get.", "source", "reason"),
+		held:      desc("held_names", "Names whose records are the last good ones of objects whose status has lost the addresses."),
 		synced:    desc("source_synced", "1 when the source's objects were read whole once.", "source"),
 		objects:   desc("source_objects", "Objects that the source knows.", "source"),
 		lastEvent: desc("kind_last_event_timestamp_seconds", "When the last event of the kind was applied, in Unix time; 0 before the first.", "source", "kind"),
@@ -70,6 +71,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for kind, count := range counts.Skipped {
 		gauge(c.skipped, float64(count), kind.Source, string(kind.Reason))
 	}
+	gauge(c.held, float64(counts.Held))
 	for _, source := range status.Sources {
 		gauge(c.synced, number(source.Synced), source.Source)
 		gauge(c.objects, float64(source.Objects), source.Source)

@@ -37,7 +37,7 @@ func resolve(cmd *cobra.Command, lookup func(string) (string, bool)) error {
 func resolveEnv(set *pflag.FlagSet, given map[string]bool, lookup func(string) (string, bool)) error {
 	var failed error
 	set.VisitAll(func(f *pflag.Flag) {
-		if given[f.Name] || f.Hidden || f.Name == "help" || failed != nil {
+		if given[f.Name] || opposes(f) || f.Name == "help" || failed != nil {
 			return
 		}
 		variable := envPrefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
@@ -57,6 +57,10 @@ func resolveEnv(set *pflag.FlagSet, given map[string]bool, lookup func(string) (
 	})
 	return failed
 }
+
+// opposes reports whether f is the --no-NAME of a switch: elsewhere than on the
+// command line, the switch itself is set to false.
+func opposes(f *pflag.Flag) bool { return f.Hidden && strings.HasPrefix(f.Name, "no-") }
 
 func setFlag(f *pflag.Flag, values []string) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -152,7 +156,7 @@ func knownKeys() map[string]bool {
 	keys := map[string]bool{}
 	for _, cmd := range newRoot(stdio{}).Commands() {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden && f.Name != "help" && f.Name != "config" {
+			if !opposes(f) && f.Name != "help" && f.Name != "config" {
 				keys[f.Name] = true
 			}
 		})

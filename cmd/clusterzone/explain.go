@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -105,7 +106,7 @@ func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Na
 	if err != nil {
 		return nil, err
 	}
-	if err := s.origin.check(); err != nil {
+	if err := s.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
 		return nil, err
 	}
 	p, err := s.assemble(quiet(log), pipelineOptions{})
@@ -137,6 +138,9 @@ func askServer(ctx context.Context, admin string, name zones.Name, kind zones.Ty
 	if err != nil {
 		return nil, fmt.Errorf("--admin-address=%s is no address; write it like 127.0.0.1:7980", admin)
 	}
+	// The server answers to addresses only, since a browser may be made to ask
+	// under any name; this is none.
+	request.Host = "localhost"
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return nil, failure{fmt.Errorf("no server answers at --admin-address=%s (%w); start one, or read the objects here with --manifests or --kubeconfig", admin, listenCause(err))}
@@ -144,10 +148,10 @@ func askServer(ctx context.Context, admin string, name zones.Name, kind zones.Ty
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		var problem apiError
-		if err := json.NewDecoder(response.Body).Decode(&problem); err != nil || problem.Error == "" {
-			problem.Error = response.Status
+		if err := json.NewDecoder(response.Body).Decode(&problem); err != nil || problem.Message == "" {
+			problem.Message = response.Status
 		}
-		return nil, failure{fmt.Errorf("the server at %s says: %s", admin, problem.Error)}
+		return nil, failure{fmt.Errorf("the server at %s says: %w", admin, problem)}
 	}
 	var x zones.Explanation
 	if err := json.NewDecoder(response.Body).Decode(&x); err != nil {
@@ -212,6 +216,9 @@ func writeSource(w *strings.Builder, from zones.ExplainedSource) {
 	}
 	if from.TargetsFrom != "" {
 		parts = append(parts, "targets: "+from.TargetsFrom)
+	}
+	if from.Held != nil {
+		parts = append(parts, fmt.Sprintf("held since %s, until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))
 	}
 	if len(parts) > 0 {
 		fmt.Fprintf(w, " (%s)", strings.Join(parts, "; "))

@@ -31,6 +31,12 @@ func help(cmd *cobra.Command, _ []string) {
 	_, _ = io.WriteString(cmd.OutOrStdout(), text.String())
 }
 
+// externalHelp stands for the flags of external-dns that are not shown.
+const externalHelp = `
+Every other flag of external-dns is known too, and accepted or refused with a
+reason: docs/migrating-from-external-dns.md lists them.
+`
+
 // flagGroups returns a command's flags under the headings of their subjects.
 func flagGroups(cmd *cobra.Command) string {
 	var text strings.Builder
@@ -46,6 +52,9 @@ func flagGroups(cmd *cobra.Command) string {
 		if usage := set.FlagUsagesWrapped(helpWidth); usage != "" {
 			text.WriteString("\n" + title + ":\n" + usage)
 		}
+	}
+	if cmd.Flags().Lookup("provider") != nil {
+		text.WriteString(externalHelp)
 	}
 	return text.String()
 }

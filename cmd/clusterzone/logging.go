@@ -17,8 +17,12 @@ func (s *generalSettings) logger(w io.Writer) (*slog.Logger, error) {
 	case "debug", "info", "warn", "error":
 		// They are slog's own words: this can't fail.
 		_ = level.UnmarshalText([]byte(text))
-	case "warning": // as external-dns spells it
+	case "warning": // as external-dns spells it, and so below
 		level = slog.LevelWarn
+	case "trace":
+		level = slog.LevelDebug
+	case "fatal", "panic":
+		level = slog.LevelError
 	default:
 		return nil, fmt.Errorf("--log-level=%s is no level; %s", s.logLevel, sources.Suggest(text, []string{"debug", "info", "warn", "error"}))
 	}

@@ -75,6 +75,18 @@ func (s *zoneSettings) names() ([]zones.Name, error) {
 	return names, nil
 }
 
+// reverse returns the zones of --zone that hold the names of addresses.
+func (s *zoneSettings) reverse() ([]zones.Name, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	arpa := zones.Root.Child("arpa")
+	return slices.DeleteFunc(names, func(name zones.Name) bool {
+		return !name.In(arpa.Child("in-addr")) && !name.In(arpa.Child("ip6"))
+	}), nil
+}
+
 // servers reads --nameserver name[=address,...].
 func (s *zoneSettings) servers() ([]zones.NameServer, error) {
 	var servers []zones.NameServer

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func printRecords(cmd *cobra.Command, settings *objectSettings, format string) e
 	if err != nil {
 		return err
 	}
-	if err := settings.origin.check(); err != nil {
+	if err := settings.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
 		return err
 	}
 	p, err := settings.assemble(quiet(log), pipelineOptions{})

@@ -13,9 +13,10 @@ import (
 
 const rootHelp = `clusterzone answers DNS queries for a Kubernetes cluster's own names.
 
-It watches Ingresses and Services, builds the zones you name from them in
-memory, and answers at once: a name resolves milliseconds after kubectl apply.
-Annotations and flags of external-dns mean what they mean there.
+It watches Ingresses, Services, the routes of Gateway API, RouteGroups,
+DNSEndpoints, Nodes and Pods, builds the zones you name from them in memory, and
+answers at once: a name resolves milliseconds after kubectl apply. Annotations
+and flags of external-dns mean what they mean there.
 
 Try it without a cluster, on a folder of manifests:
 
@@ -60,7 +61,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
+			if !opposes(f) {
 				names = append(names, "--"+f.Name)
 			}
 		})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,8 +53,8 @@ func newServe() *cobra.Command {
 			return serve(cmd.Context(), &objects, &serving, cmd.InOrStdin(), cmd.ErrOrStderr())
 		},
 	}
-	objects.add(cmd)
 	serving.add(cmd)
+	objects.add(cmd)
 	return cmd
 }
 
@@ -77,6 +76,9 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	if err != nil {
 		return err
 	}
+	if err := objects.prepare(log, slog.LevelWarn, os.LookupEnv); err != nil {
+		return err
+	}
 	d, err := newDaemon(log, objects, serving)
 	if err != nil {
 		return err
@@ -84,14 +86,12 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	return d.run(ctx, stdin)
 }
 
-// newDaemon checks every setting and builds the parts; it starts nothing.
+// newDaemon checks every setting and builds the parts; it starts nothing. The
+// objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
 	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
-	}
-	if err := objects.origin.check(); err != nil {
-		return nil, err
 	}
 	dns, err := serving.dnsServer()
 	if err != nil {
@@ -103,11 +103,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 			return nil, err
 		}
 	} else if serving.events {
-		return nil, errors.New("--events needs a cluster to write events to; leave it out with --manifests")
+		log.Warn("--events has no effect with --manifests: there is no cluster to write events to; changes are served at once without it")
 	}
 	d.pipeline, err = objects.assemble(log, pipelineOptions{
 		listen:    serving.listen,
 		stateFile: serving.stateFile,
+		hold:      serving.hold,
 		onCommit:  d.committed,
 	})
 	if err != nil {
@@ -200,7 +201,7 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
 	parts, working := errgroup.WithContext(stop)
-	if d.serving.events {
+	if d.serving.events && d.client != nil {
 		d.events = cluster.NewRecorder(working, d.client, d.log)
 	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })

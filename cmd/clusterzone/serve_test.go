@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -59,5 +63,36 @@ func TestSkippedAreLoggedOnce(t *testing.T) {
 	}
 	if strings.Contains(text, "shop/b") {
 		t.Errorf("what a filter leaves out is logged one by one: %s", text)
+	}
+}
+
+// TestHoldAddresses: the flag decides whether the last good addresses of an
+// object stay when its status has lost them.
+func TestHoldAddresses(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]bool{"": true, "--hold-addresses=1h": true, "--hold-addresses=0": false} {
+		d, _ := startable(t, append(strings.Fields(args), "--zone=corp.test", "--source=ingress")...)
+		feed := d.pipeline.feed
+		full := &networkingv1.Ingress{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+			Spec:       networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "shop.corp.test"}}},
+			Status:     networkingv1.IngressStatus{LoadBalancer: networkingv1.IngressLoadBalancerStatus{Ingress: []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.10"}}}},
+		}
+		empty := full.DeepCopy()
+		empty.Status = networkingv1.IngressStatus{}
+		feed.Set(sources.KindIngress, full)
+		feed.Synced(sources.KindIngress, nil)
+		feed.Apply()
+		feed.Set(sources.KindIngress, empty)
+		feed.Apply()
+		x := d.pipeline.explain(name(t, "shop.corp.test"), zones.TypeA)
+		if got := len(x.Records) == 1; got != want {
+			t.Errorf("%q: held is %t: %s", args, got, x.Detail)
+		}
+		var text strings.Builder
+		writeExplanation(&text, x)
+		if strings.Contains(text.String(), "held since") != want {
+			t.Errorf("%q: explain prints\n%s", args, text.String())
+		}
 	}
 }

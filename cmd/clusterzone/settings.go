@@ -93,15 +93,19 @@ func (s *originSettings) add(cmd *cobra.Command) {
 func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 	*o = sources.DefaultOptions()
 	f := flagsOf(cmd, groupSources)
-	f.list(&o.Sources, "source", "a `kind` of objects to publish: ingress, service; repeatable, the order decides contests between objects of one age (default: all)")
+	f.list(&o.Sources, "source", "a `source` of names: ingress, service, gateway-httproute, gateway-grpcroute, gateway-tlsroute, gateway-tcproute, gateway-udproute, skipper-routegroup, crd (DNSEndpoint), node, pod; repeatable, the order decides contests between objects of one age (default: all that the cluster has the kind of, but node and pod)")
 	f.text(&o.Namespace, "namespace", "", "publish objects of this `namespace` only (default: all)")
 	f.text(&o.AnnotationFilter, "annotation-filter", "", "publish objects whose annotations match this label `selector` only")
 	f.text(&o.LabelFilter, "label-filter", "", "publish objects whose labels match this `selector` only")
 	f.list(&o.IngressClasses, "ingress-class", "publish Ingresses of this `class` only; repeatable (default: all)")
+	f.list(&o.RouteGroupClasses, "routegroup-class", "publish RouteGroups of this `class` and of none only; repeatable (default: all)")
+	f.text(&o.GatewayName, "gateway-name", "", "publish routes through Gateways of this `name` only (default: all)")
+	f.text(&o.GatewayNamespace, "gateway-namespace", "", "publish routes through Gateways of this `namespace` only (default: all)")
+	f.text(&o.GatewayLabelFilter, "gateway-label-filter", "", "publish routes through Gateways whose labels match this `selector` only")
+	f.list(&o.NamespaceDomains, "namespace-domains", "`NAMESPACE=DOMAIN[,...]`: objects of the namespace may have names in these domains only; repeatable (default: any)")
 	f.list(&o.AnnotationPrefixes, "annotation-prefix", "`prefix` of the annotations to read, first wins; repeatable (default: external-dns.kubernetes.io/, external-dns.alpha.kubernetes.io/)")
 	f.list(&o.FQDNTemplates, "fqdn-template", "Go `template` for the names of objects that name none; repeatable")
-	f.list(&o.FQDNTargetTemplates, "fqdn-target-template", "Go `template` for host:target pairs of Services; repeatable")
-	f.list(&o.TargetTemplates, "target-template", "Go `template` for targets; no source of this version reads it, so giving one is an error")
+	f.list(&o.FQDNTargetTemplates, "fqdn-target-template", "Go `template` for host:target pairs of Services, Nodes and Pods; repeatable")
 	f.yes(&o.CombineFQDNAnnotation, "combine-fqdn-annotation", false, "use the template's names beside the object's own, not in their place")
 	f.yes(&o.IgnoreHostnameAnnotation, "ignore-hostname-annotation", false, "take no names from hostname annotations; needs --fqdn-template")
 	f.yes(&o.IgnoreIngressRulesSpec, "ignore-ingress-rules-spec", false, "take no names from spec.rules of Ingresses")
@@ -109,7 +113,9 @@ func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 	f.yes(&o.PublishInternalServices, "publish-internal-services", false, "publish the cluster IPs of ClusterIP Services under their hostname")
 	f.yes(&o.PublishHostIP, "publish-host-ip", false, "publish the host IPs of the Pods behind headless Services")
 	f.yes(&o.AlwaysPublishNotReadyAddresses, "always-publish-not-ready-addresses", false, "publish endpoints of headless Services that are not ready, too")
-	f.yes(&o.ExcludeUnschedulable, "exclude-unschedulable", true, "leave cordoned Nodes out of NodePort Services")
+	f.text(&o.PodSourceDomain, "pod-source-domain", "", "publish every Pod under its own name in this `domain`; needs --source=pod")
+	f.yes(&o.IgnoreNonHostNetworkPods, "ignore-non-host-network-pods", false, "publish Pods on their host's network only")
+	f.yes(&o.ExcludeUnschedulable, "exclude-unschedulable", true, "leave cordoned Nodes out of NodePort Services and of --source=node")
 	f.yes(&o.ExposeInternalIPv6, "expose-internal-ipv6", false, "publish internal IPv6 addresses of Nodes as if they were external")
 	f.list(&o.ServiceTypeFilter, "service-type-filter", "publish Services of this `type` only: ClusterIP, NodePort, LoadBalancer, ExternalName; repeatable")
 	f.text(&o.Compatibility, "compatibility", "", "also read the annotations of an older `program`: mate, molecule or kops-dns-controller")
@@ -121,6 +127,7 @@ func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 	f.yes(&o.ForceDefaultTargets, "force-default-targets", false, "use the default targets in place of every address and alias")
 	f.list(&o.NAT64Networks, "nat64-networks", "IPv6 `network` of 96 bits whose addresses also give A records; repeatable")
 	f.duration(&o.MinTTL, "min-ttl", 0, "TTL of records whose objects set none (a default, not a floor), as external-dns has it; it shows in records -o endpoints")
+	f.yes(&o.CreatePTR, "create-ptr", false, "make a PTR record of each address; addresses in a served reverse zone (--zone 10.in-addr.arpa) have one without the flag")
 	f.yes(&o.PreferAlias, "prefer-alias", false, "carry alias=true on every CNAME, for mirrors")
 	f.list(&o.DomainFilters, "domain-filter", "publish names in this `domain` only (.domain: below it only); repeatable; the domains are the zones where no --zone is given")
 	f.list(&o.ExcludeDomains, "exclude-domains", "do not publish names in this `domain`; repeatable")
@@ -154,6 +161,7 @@ type serveSettings struct {
 	metricsAddress string
 	adminAddress   string
 	stateFile      string
+	hold           time.Duration
 	events         bool
 	ede            string
 	explainFrom    []string
@@ -170,6 +178,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.text(&s.metricsAddress, "metrics-address", ":7979", "`address` of /metrics, /healthz and /readyz; empty for none")
 	f.text(&s.adminAddress, "admin-address", "127.0.0.1:7980", "`address` of the admin API, which \"clusterzone explain\" asks; it names objects; empty for none")
 	f.text(&s.stateFile, "state-file", "", "keep what is served in this `file`, and serve from it after a restart until the cluster can be read")
+	f.duration(&s.hold, "hold-addresses", 5*time.Minute, "how long the last good addresses stay when an object's status loses them; an object that is deleted loses its records at once; 0 holds none")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
 	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of TCP connections at most")
 	f.number(&s.tcpPerClient, "tcp-connections-per-client", 200, "`number` of TCP connections at most from one address")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -41,7 +40,7 @@ func (d *daemon) openWeb() (*web, error) {
 		handler       http.Handler
 	}{
 		{"--metrics-address", d.serving.metricsAddress, d.metricsHandler()},
-		{"--admin-address", d.serving.adminAddress, d.adminHandler()},
+		{"--admin-address", d.serving.adminAddress, d.pipeline.adminHandler()},
 	} {
 		if side.address == "" {
 			continue
@@ -138,30 +137,4 @@ func (d *daemon) readyz(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(code)
 	// A client that has gone misses the text, nothing else.
 	_, _ = w.Write([]byte(body.String()))
-}
-
-func (d *daemon) adminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/explain", func(w http.ResponseWriter, r *http.Request) {
-		name, kind, err := parseQuestion(r.FormValue("name"), r.FormValue("type"))
-		if err != nil {
-			writeJSON(w, http.StatusBadRequest, apiError{err.Error()})
-			return
-		}
-		writeJSON(w, http.StatusOK, d.pipeline.explain(name, kind))
-	})
-	return mux
-}
-
-// An apiError is the body of every answer of the admin API but 200.
-type apiError struct {
-	Error string `json:"error"`
-}
-
-func writeJSON(w http.ResponseWriter, code int, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value) // a client that has gone misses it, nothing else
 }

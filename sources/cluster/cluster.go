@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/informers"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -22,11 +20,16 @@ import (
 
 // Options say what Run watches.
 type Options struct {
-	// Namespace limits the kinds that have one; "" is the whole cluster. Nodes
-	// and IngressClasses are watched cluster-wide in any case.
+	// Namespace limits the kinds that have one, but for Gateways and
+	// ListenerSets; "" is the whole cluster.
 	Namespace string
+	// GatewayNamespace limits Gateways; "" is the whole cluster.
+	GatewayNamespace string
 	// Kinds are what is watched.
 	Kinds []sources.Kind
+	// Custom reads the kinds that come with a CustomResourceDefinition; it must
+	// be set where there are any among Kinds.
+	Custom dynamic.Interface
 	// AnnotationPrefixes are those whose annotations are kept on Pods and Nodes;
 	// without any, all are kept. Ingresses and Services keep theirs.
 	AnnotationPrefixes []string
@@ -44,33 +47,52 @@ type Options struct {
 // A kind that the API server refuses (403) or does not know (404) for a second is
 // reported to the sink as a problem of its own, and tried again with growing
 // pauses of about 10 seconds at most; so is, at once and as *sources.Unreachable,
-// an API server that can't be reached.
+// an API server that can't be reached. A custom kind that no definition serves is
+// reported at once, as *sources.Absent, and found when it is installed later.
 // Objects are handed over on client-go's goroutines, one for each kind.
 func Run(ctx context.Context, client kubernetes.Interface, options Options, sink sources.Sink) error {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quieter{options.Log.Handler()}))
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithTransform(stripper{options.AnnotationPrefixes}.strip))
 	for _, kind := range options.Kinds {
-		list, watch, example, err := calls(client, kind, options.Namespace)
+		w, err := newWatcher(client, kind, options)
 		if err != nil {
 			return err
 		}
-		w := &kindWatcher{
-			kind: kind, example: example, list: list, watch: watch,
-			timeout: options.RequestTimeout, sink: sink,
-		}
-		if err := w.register(ctx, factory, client); err != nil {
+		w.sink, w.timeout = sink, options.RequestTimeout
+		if err := w.start(ctx, client); err != nil {
 			return err
 		}
 	}
-	factory.StartWithContext(ctx)
 	<-ctx.Done()
 	// The informers end by themselves. They are not waited for: one that pauses
 	// between two tries would hold up the end of the process for as long.
 	return nil
+}
+
+// newWatcher returns a watcher of one kind, without its sink.
+func newWatcher(client kubernetes.Interface, kind sources.Kind, options Options) (*kindWatcher, error) {
+	info, ok := sources.Info(kind)
+	if ok && !info.Custom {
+		strip := stripper{options.AnnotationPrefixes}.strip
+		list, watch, err := calls(client, kind, options.Namespace)
+		return &kindWatcher{kind: kind, example: info.New(), list: list, watch: watch, strip: strip}, err
+	}
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("objects of kind %s can't be watched", kind)
+	case options.Custom == nil:
+		return nil, fmt.Errorf("objects of kind %s can't be watched without a client for custom kinds", kind)
+	}
+	c := &custom{info: info, mask: maskOf(kind), namespace: options.Namespace, discovery: client.Discovery(), client: options.Custom, log: options.Log}
+	switch kind {
+	case sources.KindGateway:
+		c.namespace = options.GatewayNamespace
+	case sources.KindListenerSet: // a team's own, beside its Gateway or not
+		c.namespace = ""
+	}
+	return &kindWatcher{kind: kind, example: &unstructured.Unstructured{}, list: c.list, watch: c.watch, strip: c.convert, custom: true}, nil
 }
 
 type (
@@ -78,29 +100,32 @@ type (
 	watcher func(context.Context, metav1.ListOptions) (watch.Interface, error)
 )
 
-// calls returns the calls that read one kind, and an empty object of it.
-func calls(client kubernetes.Interface, kind sources.Kind, namespace string) (lister, watcher, runtime.Object, error) {
+// calls returns the calls that read one of the kinds that every API server has.
+func calls(client kubernetes.Interface, kind sources.Kind, namespace string) (lister, watcher, error) {
 	switch kind {
 	case sources.KindIngress:
 		api := client.NetworkingV1().Ingresses(namespace)
-		return listOf(api.List), api.Watch, &networkingv1.Ingress{}, nil
+		return listOf(api.List), api.Watch, nil
 	case sources.KindIngressClass:
 		api := client.NetworkingV1().IngressClasses()
-		return listOf(api.List), api.Watch, &networkingv1.IngressClass{}, nil
+		return listOf(api.List), api.Watch, nil
 	case sources.KindService:
 		api := client.CoreV1().Services(namespace)
-		return listOf(api.List), api.Watch, &corev1.Service{}, nil
+		return listOf(api.List), api.Watch, nil
 	case sources.KindEndpointSlice:
 		api := client.DiscoveryV1().EndpointSlices(namespace)
-		return listOf(api.List), api.Watch, &discoveryv1.EndpointSlice{}, nil
+		return listOf(api.List), api.Watch, nil
 	case sources.KindPod:
 		api := client.CoreV1().Pods(namespace)
-		return listOf(api.List), api.Watch, &corev1.Pod{}, nil
+		return listOf(api.List), api.Watch, nil
 	case sources.KindNode:
 		api := client.CoreV1().Nodes()
-		return listOf(api.List), api.Watch, &corev1.Node{}, nil
+		return listOf(api.List), api.Watch, nil
+	case sources.KindNamespace:
+		api := client.CoreV1().Namespaces()
+		return listOf(api.List), api.Watch, nil
 	}
-	return nil, nil, nil, fmt.Errorf("objects of kind %s can't be watched", kind)
+	return nil, nil, fmt.Errorf("objects of kind %s can't be watched", kind)
 }
 
 func listOf[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) lister {

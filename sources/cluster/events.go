@@ -9,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -28,12 +28,15 @@ const (
 )
 
 // A Recorder posts a Kubernetes Warning event on an object for a Skipped that
-// its author can mend. What one object causes is limited in rate and aggregated;
+// its author can mend, or ought to know of. What one object causes is limited in rate and aggregated;
 // when the API server is slow or gone, events are dropped, not queued without
 // bound.
 //
 // A Recorder is safe for concurrent use. Record never blocks.
-type Recorder struct{ recorder record.EventRecorder }
+type Recorder struct {
+	recorder record.EventRecorder
+	scheme   *runtime.Scheme
+}
 
 // NewRecorder returns a recorder that posts to the API server of client until
 // ctx is done. log takes client-go's words at debug level.
@@ -43,25 +46,26 @@ func NewRecorder(ctx context.Context, client kubernetes.Interface, log *slog.Log
 		BurstSize: eventBurst, QPS: 1.0 / eventSeconds,
 	}))
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return &Recorder{broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})}
+	kinds := sources.NewScheme()
+	return &Recorder{broadcaster.NewRecorder(kinds, corev1.EventSource{Component: component}), kinds}
 }
 
-// Record posts those of skipped that the author of their object can mend.
+// Record posts those of skipped whose reason helps on the object (Reason.Posted).
 // Given the news of each commit (zones.Commit.Skipped), it says one thing of an
 // object once, until that has gone and come back. object finds the object of an
 // owner; nil stands for one that has gone meanwhile and gets no event.
 func (r *Recorder) Record(skipped []zones.Skipped, object func(zones.Owner) metav1.Object) {
 	for _, skip := range skipped {
-		if !skip.Reason.Mendable() {
+		if !skip.Reason.Posted() {
 			continue
 		}
 		obj, ok := object(skip.Owner).(runtime.Object)
 		if !ok {
 			continue
 		}
-		regarding, err := reference.GetReference(scheme.Scheme, obj)
+		regarding, err := reference.GetReference(r.scheme, obj)
 		if err != nil {
-			continue // a kind that the client library does not know: none of ours
+			continue // none of our kinds
 		}
 		text := skip.Message
 		if skip.Name != "" {

@@ -47,10 +47,12 @@ func TestRecorder(t *testing.T) {
 		{Owner: owner, Reason: zones.ReasonConflict, Name: name, Message: "ingress red/shop has it"},
 	}, object)
 	recorder.Record([]zones.Skipped{{Owner: owner, Reason: zones.ReasonInvalidName, Asked: "a/b", Message: `"a/b" is no name`}}, object)
+	recorder.Record([]zones.Skipped{{Owner: owner, Reason: zones.ReasonHeld, Name: name, Message: "held until noon"}}, object)
 
 	for _, want := range []corev1.Event{
 		{Reason: "DNSConflict", Message: "shop.corp.test: ingress red/shop has it"},
 		{Reason: "DNSInvalidName", Message: `"a/b" is no name`},
+		{Reason: "DNSHeld", Message: "shop.corp.test: held until noon"},
 	} {
 		var got *corev1.Event
 		select {

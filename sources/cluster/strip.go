@@ -29,6 +29,8 @@ func (s stripper) strip(obj any) (any, error) {
 		return &networkingv1.IngressClass{ObjectMeta: keptMeta(&obj.ObjectMeta, func(key string) bool {
 			return key == networkingv1.AnnotationIsDefaultIngressClass
 		})}, nil
+	case *corev1.Namespace: // matched by its labels
+		return &corev1.Namespace{ObjectMeta: keptMeta(&obj.ObjectMeta, func(string) bool { return false })}, nil
 	case *discoveryv1.EndpointSlice:
 		return stripSlice(obj), nil
 	case *corev1.Pod:

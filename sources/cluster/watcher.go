@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -45,6 +44,8 @@ type kindWatcher struct {
 	example runtime.Object
 	list    lister
 	watch   watcher
+	strip   cache.TransformFunc
+	custom  bool // whether a cluster may lack the kind
 	timeout time.Duration
 	sink    sources.Sink
 
@@ -54,15 +55,16 @@ type kindWatcher struct {
 	refused time.Time // since when it is refused; zero when it isn't
 }
 
-// register makes the kind's informer in the factory and has its objects handed
+// start runs the kind's informer until ctx is done, and has its objects handed
 // to the sink.
-func (w *kindWatcher) register(ctx context.Context, factory informers.SharedInformerFactory, client kubernetes.Interface) error {
-	informer := factory.InformerFor(w.example, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
-		again := &cache.ListWatch{ListWithContextFunc: w.listAgain, WatchFuncWithContext: w.watchAgain}
-		return cache.NewSharedIndexInformerWithOptions(
-			cache.ToListWatcherWithWatchListSemantics(again, client), w.example,
-			cache.SharedIndexInformerOptions{ObjectDescription: string(w.kind)})
-	})
+func (w *kindWatcher) start(ctx context.Context, client kubernetes.Interface) error {
+	again := &cache.ListWatch{ListWithContextFunc: w.listAgain, WatchFuncWithContext: w.watchAgain}
+	informer := cache.NewSharedIndexInformerWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(again, client), w.example,
+		cache.SharedIndexInformerOptions{ObjectDescription: string(w.kind)})
+	if err := informer.SetTransform(w.strip); err != nil {
+		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
+	}
 	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			w.report(err)
@@ -83,6 +85,7 @@ func (w *kindWatcher) register(ctx context.Context, factory informers.SharedInfo
 		case <-ctx.Done():
 		}
 	}()
+	go informer.RunWithContext(ctx)
 	return nil
 }
 
@@ -121,7 +124,10 @@ func (w *kindWatcher) explain(err error) error {
 	case apierrors.IsForbidden(err):
 		refusal = fmt.Errorf("the API server forbids it; allow list and watch in the ClusterRole or Role (%w)", err)
 	case apierrors.IsNotFound(err):
-		refusal = fmt.Errorf("the API server does not serve this kind (%w)", err)
+		refusal = &sources.Absent{Err: fmt.Errorf("the API server does not serve this kind (%w)", err)}
+		if w.custom {
+			return refusal // an API server that is not ready says so when asked for definitions
+		}
 	default:
 		w.refused = time.Time{}
 		return &sources.Unreachable{Err: plain(err)}

@@ -13,58 +13,61 @@ import (
 	"go.yaml.in/yaml/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterzone/clusterzone/sources"
 )
 
-// A knownKind is a kind that is read.
-type knownKind struct {
-	kind       sources.Kind
-	version    string
-	namespaced bool
-	// older are versions of the same kind that API servers no longer serve.
-	older []string
-}
-
-func knownKinds() []knownKind {
-	return []knownKind{
-		{sources.KindIngress, "networking.k8s.io/v1", true, []string{"extensions/v1beta1", "networking.k8s.io/v1beta1"}},
-		{sources.KindIngressClass, "networking.k8s.io/v1", false, []string{"networking.k8s.io/v1beta1"}},
-		{sources.KindService, "v1", true, nil},
-		{sources.KindEndpointSlice, "discovery.k8s.io/v1", true, []string{"discovery.k8s.io/v1beta1", "discovery.k8s.io/v1alpha1"}},
-		{sources.KindPod, "v1", true, nil},
-		{sources.KindNode, "v1", false, nil},
+// older returns versions of a kind in which manifests may still be written, and
+// which API servers no longer serve.
+func older(kind sources.Kind) []string {
+	switch kind {
+	case sources.KindIngress:
+		return []string{"extensions/v1beta1", "networking.k8s.io/v1beta1"}
+	case sources.KindIngressClass:
+		return []string{"networking.k8s.io/v1beta1"}
+	case sources.KindEndpointSlice:
+		return []string{"discovery.k8s.io/v1beta1", "discovery.k8s.io/v1alpha1"}
 	}
+	return nil
 }
 
 // takeObject adds one object to the file, or counts it where its kind is none
-// of ours, or leaves it out with a finding where its version is too old.
+// of ours, or leaves it out with a finding where its version can't be read.
 func (f *file) takeObject(node *yaml.Node, version, kind string) error {
-	for _, known := range knownKinds() {
-		if string(known.kind) != kind {
-			continue
-		}
-		switch {
-		case version == known.version, version == "":
-			return f.decode(node, known)
-		case slices.Contains(known.older, version):
-			f.findings = append(f.findings, Finding{f.path, lineOf(node, "apiVersion"), fmt.Sprintf(
-				"the %s is left out, since API servers no longer serve %s; write apiVersion: %s in its present form", kind, version, known.version)})
-			return nil
-		}
+	known, ok := sources.Info(sources.Kind(kind))
+	if !ok {
+		f.ignored[kind]++
+		return nil
 	}
-	group, _, isGrouped := strings.Cut(version, "/")
-	if isGrouped && slices.ContainsFunc(knownKinds(), func(k knownKind) bool { return string(k.kind) == kind }) {
-		kind += "." + group // another group's kind of one of our names
+	var readable []string
+	for _, v := range known.Versions {
+		readable = append(readable, schema.GroupVersion{Group: known.Group, Version: v}.String())
 	}
-	f.ignored[kind]++
+	group, _, _ := strings.Cut(version, "/")
+	leaveOut := func(format string, args ...any) {
+		f.findings = append(f.findings, Finding{f.path, lineOf(node, "apiVersion"), fmt.Sprintf("the "+kind+" is left out, since "+format, args...)})
+	}
+	switch {
+	case version == "":
+		return f.decode(node, known, readable[0])
+	case slices.Contains(readable, version):
+		return f.decode(node, known, version)
+	case slices.Contains(older(known.Kind), version):
+		leaveOut("API servers no longer serve %s; write apiVersion: %s in its present form", version, readable[0])
+	case known.Custom && group == known.Group:
+		leaveOut("%s is not read here; write it as %s", version, strings.Join(readable, " or "))
+	case strings.Contains(version, "/"):
+		f.ignored[kind+"."+group]++ // another group's kind of one of our names
+	default:
+		f.ignored[kind]++
+	}
 	return nil
 }
 
 // decode reads a document as an object of a known kind.
-func (f *file) decode(node *yaml.Node, known knownKind) error {
+func (f *file) decode(node *yaml.Node, known sources.KindInfo, version string) error {
 	c := converter{twice: func(key *yaml.Node, first int) {
 		f.findings = append(f.findings, Finding{f.path, key.Line, fmt.Sprintf(
 			"%s stands twice, the first time in line %d; this one counts", key.Value, first)})
@@ -74,7 +77,7 @@ func (f *file) decode(node *yaml.Node, known knownKind) error {
 		return f.place(err)
 	}
 	object := content.(map[string]any)
-	object["apiVersion"], object["kind"] = known.version, string(known.kind)
+	object["apiVersion"], object["kind"] = version, string(known.Kind)
 	status, hasStatus := object["status"]
 	encoded, err := json.Marshal(object)
 	if err != nil {
@@ -85,17 +88,17 @@ func (f *file) decode(node *yaml.Node, known knownKind) error {
 		return err
 	}
 	if decoded.GetName() == "" {
-		return Finding{f.path, lineOf(node, "metadata"), fmt.Sprintf("the %s has no metadata.name; give it one", known.kind)}
+		return Finding{f.path, lineOf(node, "metadata"), fmt.Sprintf("the %s has no metadata.name; give it one", known.Kind)}
 	}
 	switch {
-	case !known.namespaced:
+	case !known.Namespaced:
 		decoded.SetNamespace("")
 	case decoded.GetNamespace() == "":
 		decoded.SetNamespace(metav1.NamespaceDefault)
 	}
 	decoded.SetManagedFields(nil)
 	f.objects = append(f.objects, document{
-		key:       key{known.kind, decoded.GetNamespace(), decoded.GetName()},
+		key:       key{known.Kind, decoded.GetNamespace(), decoded.GetName()},
 		object:    decoded,
 		hasStatus: hasStatus && status != nil,
 	})
@@ -117,15 +120,15 @@ var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 
 // strict decodes an object and makes a finding of each field that its kind
 // does not have: most likely a slip of the pen.
-func (f *file) strict(node *yaml.Node, encoded []byte, known knownKind) (metav1.Object, error) {
-	decoder := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, kjson.SerializerOptions{Strict: true})
+func (f *file) strict(node *yaml.Node, encoded []byte, known sources.KindInfo) (metav1.Object, error) {
+	decoder := kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, f.scheme, f.scheme, kjson.SerializerOptions{Strict: true})
 	decoded, _, err := decoder.Decode(encoded, nil, nil)
 	object, ok := decoded.(metav1.Object)
 	if strict, isStrict := runtime.AsStrictDecodingError(err); isStrict && ok {
 		for _, one := range strict.Errors() {
 			message, line := one.Error(), node.Line
 			if match := unknownField.FindStringSubmatch(message); match != nil {
-				message = fmt.Sprintf("%s has no field %s, which is ignored; is it misspelt?", known.kind, match[1])
+				message = fmt.Sprintf("%s has no field %s, which is ignored; is it misspelt?", known.Kind, match[1])
 				line = lineOf(node, match[1])
 			}
 			f.findings = append(f.findings, Finding{f.path, line, message})
@@ -136,7 +139,7 @@ func (f *file) strict(node *yaml.Node, encoded []byte, known knownKind) (metav1.
 		return nil, f.explain(node, encoded, err)
 	}
 	if !ok {
-		return nil, Finding{f.path, node.Line, fmt.Sprintf("this %s can't be read", known.kind)}
+		return nil, Finding{f.path, node.Line, fmt.Sprintf("this %s can't be read", known.Kind)}
 	}
 	return object, nil
 }

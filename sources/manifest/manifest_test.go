@@ -10,10 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	routegroupv1 "github.com/szuecs/routegroup-client/apis/zalando.org/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/clusterzone/clusterzone/sources"
 )
 
 // rewrite rewrites the want sections. Use it after a change that is meant to
@@ -124,6 +128,23 @@ func describe(obj any) string {
 		}
 		for _, name := range slices.Sorted(maps.Keys(obj.Annotations)) {
 			text = append(text, name+"="+obj.Annotations[name])
+		}
+	case *gatewayv1.Gateway:
+		text = append(text, string(obj.Spec.GatewayClassName))
+		for _, address := range obj.Status.Addresses {
+			text = append(text, address.Value)
+		}
+	case *gatewayv1.HTTPRoute:
+		text = append(text, obj.APIVersion, fmt.Sprint(obj.Spec.Hostnames))
+	case *gatewayv1.TLSRoute:
+		text = append(text, obj.APIVersion, fmt.Sprint(obj.Spec.Hostnames))
+	case *gatewayv1.ListenerSet:
+		text = append(text, string(obj.Spec.ParentRef.Name))
+	case *routegroupv1.RouteGroup:
+		text = append(text, obj.Spec.Hosts...)
+	case *sources.DNSEndpoint:
+		for _, record := range obj.Spec.Endpoints {
+			text = append(text, record.DNSName, fmt.Sprint(record.Targets))
 		}
 	}
 	if len(text) == 0 {

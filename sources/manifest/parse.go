@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/clusterzone/clusterzone/sources"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -24,7 +26,8 @@ type document struct {
 
 // parseFile reads a file's content. What can't be read is its problem.
 func parseFile(path string, content []byte) *file {
-	f := &file{path: path, content: content, ignored: make(map[string]int)}
+	f := &file{path: path, content: content, ignored: make(map[string]int), scheme: sources.NewScheme()}
+	defer func() { f.scheme = nil }()
 	parts, err := split(path, content)
 	if err != nil {
 		f.problem = err

@@ -7,13 +7,13 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/clusterzone/clusterzone/sources"
 )
@@ -54,7 +54,8 @@ type file struct {
 	objects  []document
 	findings []Finding
 	ignored  map[string]int
-	problem  error // why its newest content can't be read, or nil
+	scheme   *runtime.Scheme // of the kinds, while it is being read
+	problem  error           // why its newest content can't be read, or nil
 }
 
 // A key names an object among all.
@@ -191,40 +192,34 @@ func update(old metav1.Object, doc document) metav1.Object {
 	if old == nil || doc.hasStatus && !keepsAge {
 		return doc.object
 	}
-	switch latest := doc.object.(type) {
-	case *networkingv1.Ingress:
-		merged := latest.DeepCopy()
-		if old, ok := old.(*networkingv1.Ingress); ok && !doc.hasStatus {
-			merged.Status = *old.Status.DeepCopy()
-		}
-		return aged(merged, old, keepsAge)
-	case *corev1.Service:
-		merged := latest.DeepCopy()
-		if old, ok := old.(*corev1.Service); ok && !doc.hasStatus {
-			merged.Status = *old.Status.DeepCopy()
-		}
-		return aged(merged, old, keepsAge)
-	case *corev1.Pod:
-		merged := latest.DeepCopy()
-		if old, ok := old.(*corev1.Pod); ok && !doc.hasStatus {
-			merged.Status = *old.Status.DeepCopy()
-		}
-		return aged(merged, old, keepsAge)
-	case *corev1.Node:
-		merged := latest.DeepCopy()
-		if old, ok := old.(*corev1.Node); ok && !doc.hasStatus {
-			merged.Status = *old.Status.DeepCopy()
-		}
-		return aged(merged, old, keepsAge)
+	merged, ok := copyOf(doc.object)
+	if !ok {
+		return doc.object
 	}
-	return doc.object // kinds without status, whose age counts for nothing
+	if before, ok := copyOf(old); ok && !doc.hasStatus {
+		to, from := statusOf(merged), statusOf(before)
+		if to.IsValid() && from.IsValid() && to.Type() == from.Type() {
+			to.Set(from)
+		}
+	}
+	if keepsAge {
+		merged.SetCreationTimestamp(old.GetCreationTimestamp())
+	}
+	return merged
 }
 
-func aged(obj, old metav1.Object, keepsAge bool) metav1.Object {
-	if keepsAge {
-		obj.SetCreationTimestamp(old.GetCreationTimestamp())
+func copyOf(obj metav1.Object) (metav1.Object, bool) {
+	source, ok := obj.(runtime.Object)
+	if !ok {
+		return nil, false
 	}
-	return obj
+	object, ok := source.DeepCopyObject().(metav1.Object)
+	return object, ok
+}
+
+// statusOf returns an object's field Status; the zero Value for a kind without.
+func statusOf(obj metav1.Object) reflect.Value {
+	return reflect.ValueOf(obj).Elem().FieldByName("Status")
 }
 
 // Findings returns what is wrong with documents that were read all the same or
@@ -286,12 +281,12 @@ func (s *Set) Report(sink sources.Sink) {
 		}
 	}
 	problem := s.Problem()
-	for _, known := range knownKinds() {
+	for _, known := range sources.KnownKinds() {
 		if problem != nil {
 			// What the file said before still stands.
-			sink.Synced(known.kind, &sources.Unreachable{Err: problem})
+			sink.Synced(known.Kind, &sources.Unreachable{Err: problem})
 			continue
 		}
-		sink.Synced(known.kind, nil)
+		sink.Synced(known.Kind, nil)
 	}
 }

@@ -11,20 +11,15 @@ import (
 	"github.com/clusterzone/clusterzone/sources"
 )
 
-// resources are the kinds as a role names them.
-var resources = map[sources.Kind]string{
-	sources.KindIngress:       "networking.k8s.io/ingresses",
-	sources.KindIngressClass:  "networking.k8s.io/ingressclasses",
-	sources.KindService:       "/services",
-	sources.KindEndpointSlice: "discovery.k8s.io/endpointslices",
-	sources.KindPod:           "/pods",
-	sources.KindNode:          "/nodes",
-}
-
 // README's role grants what the sources need under any flags, and no more.
 func TestReadmeGrantsWhatSourcesNeed(t *testing.T) {
 	t.Parallel()
 	options := sources.DefaultOptions()
+	for _, info := range sources.KnownKinds() { // also the sources that need asking for
+		if info.Source != "" {
+			options.Sources = append(options.Sources, info.Source)
+		}
+	}
 	options.IngressClasses = []string{"any"} // else IngressClasses aren't read
 	translator, err := sources.New(options)
 	if err != nil {
@@ -32,10 +27,11 @@ func TestReadmeGrantsWhatSourcesNeed(t *testing.T) {
 	}
 	var need []string
 	for _, kind := range sources.Kinds(translator.Needs()) {
-		if resources[kind] == "" {
-			t.Errorf("the sources read %s: say in this file what a role calls it", kind)
+		info, ok := sources.Info(kind)
+		if !ok {
+			t.Fatalf("the sources read %s, of which nothing is known", kind)
 		}
-		need = append(need, resources[kind])
+		need = append(need, info.Group+"/"+info.Resource)
 	}
 	need = append(need, "/events") // with --events
 

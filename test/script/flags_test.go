@@ -24,10 +24,11 @@ type flags struct {
 	policy      zones.Policy
 	ttl         time.Duration
 	negativeTTL time.Duration
+	hold        time.Duration
 }
 
 func defaultFlags() flags {
-	return flags{source: sources.DefaultOptions(), ttl: 300 * time.Second, negativeTTL: 5 * time.Second}
+	return flags{source: sources.DefaultOptions(), ttl: 300 * time.Second, negativeTTL: 5 * time.Second, hold: 5 * time.Minute}
 }
 
 func (f *flags) addZones(words []string) error {
@@ -72,6 +73,7 @@ func (f *flags) lists() map[string]*[]string {
 		"domain-filter": &o.DomainFilters, "exclude-domains": &o.ExcludeDomains, "managed-record-types": &o.ManagedRecordTypes,
 		"exclude-record-types": &o.ExcludeRecordTypes, "target-net-filter": &o.TargetNetFilters, "exclude-target-net": &o.ExcludeTargetNets,
 		"default-targets": &o.DefaultTargets, "nat64-networks": &o.NAT64Networks,
+		"routegroup-class": &o.RouteGroupClasses, "namespace-domains": &o.NamespaceDomains,
 	}
 }
 
@@ -80,6 +82,8 @@ func (f *flags) texts() map[string]*string {
 	return map[string]*string{
 		"namespace": &o.Namespace, "annotation-filter": &o.AnnotationFilter, "label-filter": &o.LabelFilter, "compatibility": &o.Compatibility,
 		"regex-domain-filter": &o.RegexDomainFilter, "regex-domain-exclusion": &o.RegexDomainExclusion,
+		"gateway-name": &o.GatewayName, "gateway-namespace": &o.GatewayNamespace, "gateway-label-filter": &o.GatewayLabelFilter,
+		"pod-source-domain": &o.PodSourceDomain, "provider": &o.Provider,
 	}
 }
 
@@ -91,11 +95,12 @@ func (f *flags) switches() map[string]*bool {
 		"publish-internal-services": &o.PublishInternalServices, "publish-host-ip": &o.PublishHostIP,
 		"always-publish-not-ready-addresses": &o.AlwaysPublishNotReadyAddresses, "exclude-unschedulable": &o.ExcludeUnschedulable,
 		"expose-internal-ipv6": &o.ExposeInternalIPv6, "force-default-targets": &o.ForceDefaultTargets, "prefer-alias": &o.PreferAlias,
+		"create-ptr": &o.CreatePTR, "ignore-non-host-network-pods": &o.IgnoreNonHostNetworkPods,
 	}
 }
 
 func (f *flags) durations() map[string]*time.Duration {
-	return map[string]*time.Duration{"ttl": &f.ttl, "negative-ttl": &f.negativeTTL, "min-ttl": &f.source.MinTTL}
+	return map[string]*time.Duration{"ttl": &f.ttl, "negative-ttl": &f.negativeTTL, "min-ttl": &f.source.MinTTL, "hold-addresses": &f.hold}
 }
 
 func (f *flags) setAnswer(name, value string) error {
@@ -122,6 +127,11 @@ func (f *flags) setAnswer(name, value string) error {
 
 // build assembles the pipeline as the command does.
 func (f *flags) build() (*stage, error) {
+	for _, origin := range f.origins {
+		if isReverse(origin) {
+			f.source.ReverseZones = append(f.source.ReverseZones, origin)
+		}
+	}
 	translator, err := sources.New(f.source)
 	if err != nil {
 		return nil, err
@@ -155,7 +165,15 @@ func (f *flags) build() (*stage, error) {
 		From:       "the API server",
 		Log:        slog.New(slog.DiscardHandler),
 		Now:        func() time.Time { return g.now },
+
+		HoldAddresses: f.hold,
 	})
 	g.now = g.now.Add(time.Second) // a serial moves at most once a second
 	return g, err
+}
+
+// isReverse reports whether a zone holds the names of addresses.
+func isReverse(origin zones.Name) bool {
+	text := origin.String()
+	return strings.HasSuffix(text, ".in-addr.arpa") || strings.HasSuffix(text, ".ip6.arpa")
 }

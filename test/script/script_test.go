@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -27,15 +28,20 @@ var update = flag.Bool("update", false, "write what the commands print into test
 //	flag --NAME=VALUE              as on the command line; before the first apply
 //	unsynced                       nothing is synced before the command sync
 //	apply FILE...                  as kubectl apply; the first apply syncs all kinds
-//	status KIND NS NAME FILE       replace the status
+//	crowd N                        apply N good objects of all sorts, see crowd_test.go
+//	answered                       how many of the crowd have their right answer
+//	reasons NS                     the one reason of each object of a namespace
+//	status KIND NS NAME FILE       replace the status; NS is - for kinds without
 //	delete KIND NS NAME
+//	wait DURATION                  let time pass; else each command takes a second
 //	sync [KIND...]                 the kinds (all) are synced
 //	problem KIND TEXT              the kind can't be read
 //	unreachable KIND TEXT          the same, because nothing answers
+//	absent KIND TEXT               the same, because the cluster has no such kind
 //	dig [-b ADDR] NAME TYPE,... [+...]  ask; options as dig has them, see dig_test.go
 //	explain NAME [TYPE]            why it resolves as it does
-//	skipped KIND NS NAME           what the object asked for in vain; ! marks what
-//	                               its author can mend, so that an event is written
+//	skipped KIND NS NAME           what the object asked for in vain; ! marks that
+//	                               of which an event is written
 //	records                        settled claims, as "records -o endpoints" has them
 //	serials                        which zones' serials moved since the last time
 //	ready                          what readiness waits for, and what can't be read
@@ -157,19 +163,28 @@ type command struct {
 }
 
 var commands = map[string]*command{
-	"unsynced":    {0, func(s *script, _ []string) (string, error) { s.stage.noSync = true; return "", nil }},
-	"apply":       {1, func(s *script, w []string) (string, error) { return "", s.apply(w) }},
-	"status":      {4, func(s *script, w []string) (string, error) { return "", s.status(w) }},
-	"delete":      {3, func(s *script, w []string) (string, error) { return "", s.stage.delete(w) }},
-	"sync":        {0, func(s *script, w []string) (string, error) { return "", s.stage.sync(w) }},
-	"problem":     {2, func(s *script, w []string) (string, error) { return "", s.stage.problem(w, false) }},
-	"unreachable": {2, func(s *script, w []string) (string, error) { return "", s.stage.problem(w, true) }},
-	"dig":         {2, func(s *script, w []string) (string, error) { return s.stage.dig(w) }},
-	"explain":     {1, func(s *script, w []string) (string, error) { return s.stage.explain(w) }},
-	"skipped":     {3, func(s *script, w []string) (string, error) { return s.stage.skipped(w) }},
-	"records":     {0, func(s *script, _ []string) (string, error) { return s.stage.records(), nil }},
-	"serials":     {0, func(s *script, _ []string) (string, error) { return s.stage.moved(), nil }},
-	"ready":       {0, func(s *script, _ []string) (string, error) { return s.stage.readiness(), nil }},
+	"unsynced": {0, func(s *script, _ []string) (string, error) { s.stage.noSync = true; return "", nil }},
+	"apply":    {1, func(s *script, w []string) (string, error) { return "", s.apply(w) }},
+	"crowd":    {1, func(s *script, w []string) (string, error) { return "", s.crowd(w) }},
+	"answered": {0, func(s *script, _ []string) (string, error) { return s.stage.crowdAnswers() }},
+	"reasons":  {1, func(s *script, w []string) (string, error) { return s.stage.reasons(w) }},
+	"status":   {4, func(s *script, w []string) (string, error) { return "", s.status(w) }},
+	"delete":   {3, func(s *script, w []string) (string, error) { return "", s.stage.delete(w) }},
+	"sync":     {0, func(s *script, w []string) (string, error) { return "", s.stage.sync(w) }},
+	"wait":     {1, func(s *script, w []string) (string, error) { return "", s.stage.wait(w) }},
+	"problem":  {2, func(s *script, w []string) (string, error) { return "", s.stage.problem(w, nil) }},
+	"unreachable": {2, func(s *script, w []string) (string, error) {
+		return "", s.stage.problem(w, func(err error) error { return &sources.Unreachable{Err: err} })
+	}},
+	"absent": {2, func(s *script, w []string) (string, error) {
+		return "", s.stage.problem(w, func(err error) error { return &sources.Absent{Err: err} })
+	}},
+	"dig":     {2, func(s *script, w []string) (string, error) { return s.stage.dig(w) }},
+	"explain": {1, func(s *script, w []string) (string, error) { return s.stage.explain(w) }},
+	"skipped": {3, func(s *script, w []string) (string, error) { return s.stage.skipped(w) }},
+	"records": {0, func(s *script, _ []string) (string, error) { return s.stage.records(), nil }},
+	"serials": {0, func(s *script, _ []string) (string, error) { return s.stage.moved(), nil }},
+	"ready":   {0, func(s *script, _ []string) (string, error) { return s.stage.readiness(), nil }},
 }
 
 // check looks at what must hold in every zone whatever the story was.

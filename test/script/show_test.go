@@ -57,10 +57,12 @@ func explainOne(b *strings.Builder, x *zones.Explanation) {
 
 // skipped prints what an object asked for and does not get.
 func (g *stage) skipped(words []string) (string, error) {
-	if _, _, err := g.find(words); err != nil {
+	id, _, err := g.find(words)
+	if err != nil {
 		return "", err
 	}
-	owner := zones.Owner{Source: strings.ToLower(words[0]), Namespace: words[1], Name: words[2]}
+	info, _ := sources.Info(id.kind)
+	owner := zones.Owner{Source: info.Source, Namespace: id.namespace, Name: id.name}
 	var b strings.Builder
 	g.view(func(table *zones.Table) {
 		for _, skip := range table.SkippedOf(owner) {
@@ -75,7 +77,7 @@ func (g *stage) skipped(words []string) (string, error) {
 				what += ": "
 			}
 			mark := ""
-			if skip.Reason.Mendable() {
+			if skip.Reason.Posted() {
 				mark = "!"
 			}
 			fmt.Fprintf(&b, "[%s]%s %s%s\n", skip.Reason, mark, what, skip.Message)

@@ -7,10 +7,7 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
@@ -31,6 +28,7 @@ type stage struct {
 	broken  map[sources.Kind]bool
 	noSync  bool // apply syncs nothing by itself any more
 	serials map[zones.Name]uint32
+	crowded int // how many objects the crowd has
 }
 
 type objectID struct {
@@ -75,15 +73,8 @@ func (a applier) Set(kind sources.Kind, obj metav1.Object) {
 	default:
 		obj.SetCreationTimestamp(metav1.NewTime(a.stage.now))
 	}
-	switch obj := obj.(type) {
-	case *networkingv1.Ingress:
-		if old, ok := old.(*networkingv1.Ingress); ok && len(obj.Status.LoadBalancer.Ingress) == 0 {
-			obj.Status = old.Status
-		}
-	case *corev1.Service:
-		if old, ok := old.(*corev1.Service); ok && len(obj.Status.LoadBalancer.Ingress) == 0 {
-			obj.Status = old.Status
-		}
+	if old != nil {
+		obj = keepStatus(obj, old)
 	}
 	a.stage.put(id, obj)
 }
@@ -97,10 +88,15 @@ func (g *stage) put(id objectID, obj metav1.Object) {
 	g.feed.Set(id.kind, obj)
 }
 
-// find returns the object that three words name.
+// find returns the object that three words name; "-" is the namespace of those
+// without one.
 func (g *stage) find(words []string) (objectID, metav1.Object, error) {
+	namespace := words[1]
+	if namespace == "-" {
+		namespace = ""
+	}
 	for id, obj := range g.objects {
-		if strings.EqualFold(string(id.kind), words[0]) && id.namespace == words[1] && id.name == words[2] {
+		if strings.EqualFold(string(id.kind), words[0]) && id.namespace == namespace && id.name == words[2] {
 			return id, obj, nil
 		}
 	}
@@ -117,21 +113,7 @@ func (s *script) status(words []string) error {
 	if !ok {
 		return fmt.Errorf("there is no file %s", words[3])
 	}
-	switch old := obj.(type) {
-	case *networkingv1.Ingress:
-		next := old.DeepCopy()
-		next.Status = networkingv1.IngressStatus{}
-		err = yaml.UnmarshalStrict(content, &next.Status)
-		obj = next
-	case *corev1.Service:
-		next := old.DeepCopy()
-		next.Status = corev1.ServiceStatus{}
-		err = yaml.UnmarshalStrict(content, &next.Status)
-		obj = next
-	default:
-		err = fmt.Errorf("the status of a %s is applied with the object", id.kind)
-	}
-	if err != nil {
+	if obj, err = withStatus(obj, content); err != nil {
 		return err
 	}
 	s.stage.put(id, obj)
@@ -172,14 +154,16 @@ func (g *stage) sync(words []string) error {
 	return nil
 }
 
-func (g *stage) problem(words []string, unreachable bool) error {
+// problem reports that a kind can't be read; as, unless nil, says
+// what sort of problem it is.
+func (g *stage) problem(words []string, as func(error) error) error {
 	kind, err := g.kind(words[0])
 	if err != nil {
 		return err
 	}
 	problem := errors.New(strings.Join(words[1:], " "))
-	if unreachable {
-		problem = &sources.Unreachable{Err: problem}
+	if as != nil {
+		problem = as(problem)
 	}
 	g.broken[kind] = true
 	g.feed.Synced(kind, problem)
@@ -200,4 +184,12 @@ func (g *stage) kind(word string) (sources.Kind, error) {
 func (g *stage) step() {
 	g.feed.Apply()
 	g.now = g.now.Add(time.Second)
+}
+
+// wait lets time pass. The feed wakes as it would by itself.
+func (g *stage) wait(words []string) error {
+	d, err := time.ParseDuration(words[0])
+	g.now = g.now.Add(d)
+	g.step()
+	return err
 }
