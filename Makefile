@@ -16,7 +16,7 @@ RACE := $(if $(shell command -v $${CC:-gcc} || command -v cc || true),-race,)
 
 .PHONY: help
 help: ## show the targets
-	@sed -n 's/^\([a-z0-9]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: ## build bin/clusterzone
@@ -31,11 +31,13 @@ run: build ## serve the objects of deploy/example on 127.0.0.1:5353, and say wha
 	@exec bin/clusterzone serve --manifests deploy/example --zone corp.test --listen 127.0.0.1:5353 \
 		--metrics-address 127.0.0.1:7979 --shutdown-delay 0
 
+# kube-apiserver and etcd are built before the tests, so that one sees it: "go
+# test" keeps to itself what a package prints until it is done.
 .PHONY: test
 test: ## vet and run all tests with the race detector, the end-to-end suite included
-	@echo "The end-to-end suite builds kube-apiserver and etcd on first use: about 5 minutes on two cores."
 	@$(if $(RACE),,echo "No C compiler here: the race detector is off.")
 	$(GO) vet ./...
+	$(if $(filter ./...,$(PKG)),$(GO) run ./test/kubetest/cmd/build)
 	$(GO) test $(RACE) -timeout 40m $(PKG)
 
 .PHONY: e2e
@@ -54,6 +56,17 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 .PHONY: bench
 bench: ## run the benchmarks of the core and the wire (BENCH=regexp)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 40m ./zones ./server
+
+.PHONY: bench-latency
+bench-latency: ## report the time from the API server's response to the first right answer, at 10 000 Ingresses
+	$(GO) run ./test/kubetest/cmd/build
+	$(GO) test -run '^$$' -bench ChangeToAnswer -benchtime 1000x -timeout 40m ./test/e2e
+
+# CoreDNS is built from test/coredns on first use: some minutes on two cores.
+.PHONY: bench-memory
+bench-memory: ## report resident memory at 10 000 Ingresses, beside CoreDNS with a file zone (Linux)
+	$(GO) run ./test/kubetest/cmd/build
+	$(GO) test -run '^$$' -bench Memory -benchtime 1x -timeout 40m ./test/e2e
 
 # Which packages have golden files is found by their flag, so that new ones are
 # never forgotten. Read the difference before you commit it.

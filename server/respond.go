@@ -201,7 +201,7 @@ func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 		tail = optSize
 	}
 	w.begin(dst, limit-tail, r.nextRotation())
-	questions, answers, authority, additional := 0, 0, 0, 0
+	questions, authority, additional := 0, 0, 0
 	if m.questionEnd > 0 {
 		w.buf = append(w.buf, query[headerSize:m.questionEnd]...) // byte for byte (0x20)
 		w.question = r.question()
@@ -209,8 +209,7 @@ func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 	}
 
 	a := &r.answer
-	whole := true
-	answers, whole = w.records(a.Section)
+	answers, whole := w.records(a.Section)
 	if whole {
 		authority, whole = w.records(a.Authority)
 	}

@@ -145,17 +145,9 @@ func compareSkipped(a, b zones.Skipped) int {
 	return cmp.Or(
 		a.Name.Compare(b.Name),
 		cmp.Compare(a.Asked, b.Asked),
-		cmp.Compare(remark(a.Reason), remark(b.Reason)),
+		cmp.Compare(a.Reason.Weight(), b.Reason.Weight()),
 		cmp.Compare(a.Type, b.Type),
 		cmp.Compare(a.Reason, b.Reason),
 		cmp.Compare(a.Message, b.Message),
 	)
-}
-
-func remark(r zones.Reason) int {
-	switch r {
-	case zones.ReasonInvalidTTL, zones.ReasonInvalidValue, zones.ReasonStaleStatus, zones.ReasonHeld, zones.ReasonIgnoredProperty:
-		return 1
-	}
-	return 0
 }

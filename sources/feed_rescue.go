@@ -79,7 +79,7 @@ func lostNames(now, before *zones.Object) losses {
 	for i := range now.Skipped {
 		skip := &now.Skipped[i]
 		switch {
-		case lost[skip.Name] == nil || skip.Type != zones.TypeNone || remark(skip.Reason) > 0:
+		case lost[skip.Name] == nil || skip.Type != zones.TypeNone || skip.Reason.Weight() > 0:
 		case skip.Reason == zones.ReasonNoAddress && !awaited[skip.Name]:
 			delete(lost, skip.Name)
 		case !blamesStatus(*skip) && !slices.Contains(before.Skipped, *skip):

@@ -51,7 +51,7 @@ func (t *Table) buildOrigins() {
 		b.edit = b.zone.tree.edit(b.zone.origin.Name, 0)
 		for name, sets := range b.base {
 			sortSets(sets)
-			b.put(name, sets, false)
+			b.put(name, b.edit.get(name), sets, false)
 		}
 	}
 }
@@ -96,19 +96,18 @@ func (t *Table) zoneOf(name Name) *building {
 	return nil
 }
 
-// put gives a name its sets and keeps count of the records.
-func (b *building) put(name Name, sets []*RRSet, claimed bool) {
-	if old := b.edit.get(name); old != nil {
+// put gives a name its sets and keeps count of the records; old is its node
+// until now, or nil.
+func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool) {
+	if old != nil {
 		for _, set := range old.sets {
-			if set.Type != TypeSOA {
-				b.records[set.Type] -= len(set.Data)
-			}
+			b.records[set.Type] -= len(set.Data)
 		}
 	}
 	for _, set := range sets {
 		b.records[set.Type] += len(set.Data)
 	}
-	b.edit.put(name, sets, claimed)
+	b.edit.put(name, old, sets, claimed)
 	b.changed = true
 }
 
@@ -137,18 +136,12 @@ func (b *building) publish() *Zone {
 		return b.zone
 	}
 	origin := b.zone.origin
-	soa, negative := origin.soa(b.serial)
-	apex := b.edit.get(origin.Name)
-	sets := []*RRSet{soa}
-	claimed := false
-	if apex != nil {
-		claimed = apex.claimed
-		sets = append(sets, deleteFunc(apex.sets, func(set *RRSet) bool { return set.Type == TypeSOA })...)
+	next := &Zone{origin: origin, serial: b.serial, negative: b.zone.negative}
+	if b.zone.negative == nil || b.serial != b.zone.serial {
+		next.negative = b.putSOA(origin)
 	}
-	sortSets(sets)
-	b.edit.put(origin.Name, sets, claimed)
-	next := &Zone{origin: origin, serial: b.serial, negative: negative, tree: b.edit.commit(), cuts: b.edit.cuts, records: maps.Clone(b.records)}
-	next.records[TypeSOA] = 1
+	next.tree, next.cuts = b.edit.commit(), b.edit.cuts
+	next.records = maps.Clone(b.records)
 	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
 	b.zone = next
 	b.edit = next.tree.edit(origin.Name, next.cuts)
@@ -156,19 +149,29 @@ func (b *building) publish() *Zone {
 	return next
 }
 
+// putSOA gives the apex the SOA of the serial, and returns the set for negative
+// answers.
+func (b *building) putSOA(origin Origin) (negative *RRSet) {
+	soa, negative := origin.soa(b.serial)
+	apex := b.edit.get(origin.Name) // there since buildOrigins gave it the NS set
+	sets := append(deleteFunc(apex.sets, func(set *RRSet) bool { return set.Type == TypeSOA }), soa)
+	sortSets(sets)
+	b.put(origin.Name, apex, sets, apex.claimed)
+	return negative
+}
+
 // update replaces the sets that objects gave a name, and notes the changes.
 func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Change) {
 	sets = b.withBase(name, sets)
 	var old []*RRSet
 	wasClaimed := false
-	if n := b.edit.get(name); n != nil {
+	n := b.edit.get(name)
+	if n != nil {
 		old, wasClaimed = n.sets, n.claimed
 	}
 	before := len(*changes)
 	origin := b.zone.origin.Name
-	next := map[Type]*RRSet{}
 	for i, set := range sets {
-		next[set.Type] = set
 		was := findSet(old, set.Type)
 		if was != nil && was.equal(set) {
 			sets[i] = was // keep the shared one
@@ -177,7 +180,7 @@ func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Cha
 		*changes = append(*changes, Change{Zone: origin, Old: was, New: set})
 	}
 	for _, set := range old {
-		if next[set.Type] == nil && set.Type != TypeSOA {
+		if set.Type != TypeSOA && findSet(sets, set.Type) == nil {
 			*changes = append(*changes, Change{Zone: origin, Old: set})
 		}
 	}
@@ -190,7 +193,7 @@ func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Cha
 		sets = append(sets, soa)
 		sortSets(sets)
 	}
-	b.put(name, sets, claimed)
+	b.put(name, n, sets, claimed)
 }
 
 // withBase adds the zone's own records for the name. Objects' addresses for a

@@ -175,8 +175,8 @@ func (r Reason) remark() bool {
 	return false
 }
 
-// weight puts remarks after reasons.
-func (r Reason) weight() int {
+// Weight puts remarks (1) after reasons (0), where both are listed.
+func (r Reason) Weight() int {
 	if r.remark() {
 		return 1
 	}

@@ -1,8 +1,6 @@
 package zones
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,29 +10,7 @@ import (
 // twin is asked too.
 func TestLookupScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/lookup/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts in testdata/lookup: %v", err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, rest, _ := strings.Cut(string(text), "== ")
-		out := head
-		for _, part := range strings.Split(rest, "\n== ") {
-			out += "== " + runLookupCase(t, part) + "\n"
-		}
-		out = strings.TrimSuffix(out, "\n")
-		if *update {
-			if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		} else if out != string(text) {
-			t.Errorf("%s differs; it would be\n%s", file, out)
-		}
-	}
+	runScripts(t, "testdata/lookup/*.txt", runLookupCase)
 }
 
 // runLookupCase returns the case with the answers that it gives.

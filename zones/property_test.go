@@ -3,6 +3,7 @@ package zones
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,12 @@ func TestLookupIsTwin(t *testing.T) {
 	names := universe()
 	var answer Answer
 	pairs, kinds := 0, map[Kind]int{}
-	for range 30 {
+	outcomes := []Kind{NotOurs, Hit, NoData, NXDomain, Delegation, TooLong}
+	tame := func() bool {
+		return slices.ContainsFunc(outcomes, func(kind Kind) bool { return kinds[kind] == 0 })
+	}
+	// Rare outcomes take some luck: then more worlds are drawn.
+	for round := 0; round < 30 || tame() && round < 600; round++ {
 		w := draw(random, 20, "web")
 		snap, twin := w.build(t)
 		for _, name := range names {
@@ -48,10 +54,8 @@ func TestLookupIsTwin(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions: %v", pairs, kinds)
-	for _, kind := range []Kind{NotOurs, Hit, NoData, NXDomain, Delegation, TooLong} {
-		if kinds[kind] == 0 {
-			t.Errorf("none of %d questions was answered with %q: the worlds are too tame", pairs, kind)
-		}
+	if tame() {
+		t.Errorf("an outcome is missing: the worlds are too tame")
 	}
 }
 

@@ -82,7 +82,7 @@ func (e *entry) allSkipped() []Skipped {
 func sortSkipped(skips []Skipped) {
 	slices.SortFunc(skips, func(a, b Skipped) int {
 		return cmp.Or(
-			cmp.Compare(a.Reason.weight(), b.Reason.weight()),
+			cmp.Compare(a.Reason.Weight(), b.Reason.Weight()),
 			cmp.Compare(min(a.Type, 1), min(b.Type, 1)),
 			a.Owner.compare(b.Owner),
 			a.Name.Compare(b.Name),

@@ -29,9 +29,16 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 // A tilde in a target stands for a space.
 func TestSettleScripts(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/settle/*.txt")
+	runScripts(t, "testdata/settle/*.txt", runSettleCase)
+}
+
+// runScripts hands each case of the scripts that match to run, and compares
+// what it returns with what stands there.
+func runScripts(t *testing.T, pattern string, run func(t *testing.T, part string) string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scripts in testdata/settle: %v", err)
+		t.Fatalf("no scripts %s: %v", pattern, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
@@ -43,7 +50,7 @@ func TestSettleScripts(t *testing.T) {
 			head, rest, _ := strings.Cut(string(text), "== ")
 			out := head
 			for _, part := range strings.Split(rest, "\n== ") {
-				out += "== " + runSettleCase(t, part) + "\n"
+				out += "== " + run(t, part) + "\n"
 			}
 			out = strings.TrimSuffix(out, "\n")
 			if *update {

@@ -138,10 +138,10 @@ func (e *edit) insert(n *node) {
 	e.txn.Insert(append([]byte(nil), e.buf.key(n.name)...), n)
 }
 
-// put gives the name these sets (sorted by type) and that claim. Without both,
-// the node stays only as long as it has descendants.
-func (e *edit) put(name Name, sets []*RRSet, claimed bool) {
-	old := e.get(name)
+// put gives the name these sets (sorted by type) and that claim; old is its
+// node until now, or nil. Without both, the node stays only as long as it has
+// descendants.
+func (e *edit) put(name Name, old *node, sets []*RRSet, claimed bool) {
 	if old == nil && len(sets) == 0 && !claimed {
 		return
 	}

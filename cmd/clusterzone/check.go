@@ -109,7 +109,8 @@ func split(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
 		return joined.Unwrap()
 	}
 	return []error{err}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -204,7 +205,8 @@ func tabLine(text string) string {
 // pathError leaves the system's reason of a file error: the path stands in the
 // message already.
 func pathError(err error) error {
-	if inner, ok := err.(*os.PathError); ok {
+	var inner *os.PathError
+	if errors.As(err, &inner) {
 		return inner.Err
 	}
 	return err

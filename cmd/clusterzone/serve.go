@@ -69,6 +69,7 @@ type daemon struct {
 	registry *prometheus.Registry
 	dns      *server.Server
 	leaving  leaving
+	synced   bool // a commit was ready; the feed's goroutine's own
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -185,6 +186,7 @@ func (s *serveSettings) dnsServer() (*server.Server, error) {
 
 // run serves until a signal comes or a part fails.
 func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
+	saveMemory()
 	set, err := d.pipeline.loadManifests(stdin)
 	if err != nil {
 		return err
@@ -246,6 +248,10 @@ func (d *daemon) waitForSignal(ctx context.Context) {
 func (d *daemon) committed(commit zones.Commit) {
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
+	if !d.synced && commit.Snapshot.Ready {
+		d.synced = true
+		go giveBack()
+	}
 	if d.events == nil {
 		return
 	}

@@ -181,7 +181,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.duration(&s.hold, "hold-addresses", 5*time.Minute, "how long the last good addresses stay when an object's status loses them; an object that is deleted loses its records at once; 0 holds none")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
 	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of TCP connections at most")
-	f.number(&s.tcpPerClient, "tcp-connections-per-client", 100, "`number` of TCP connections at most from one address")
+	f.number(&s.tcpPerClient, "tcp-connections-per-client", 200, "`number` of TCP connections at most from one address")
 	f.duration(&s.tcpIdle, "tcp-idle-timeout", 10*time.Second, "how long an idle TCP connection stays open")
 
 	f = flagsOf(cmd, groupAnswers)

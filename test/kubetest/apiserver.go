@@ -107,7 +107,7 @@ func (c *Cluster) launchAPIServer(ctx context.Context) error {
 				return err
 			}
 		}
-		p, err := startProcess("kube-apiserver", c.apiserver, c.dir, c.apiserverFlags())
+		p, err := startProcess("kube-apiserver", c.apiserver, c.dir, c.apiserverFlags(), c.env...)
 		if err != nil {
 			return err
 		}

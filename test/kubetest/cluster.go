@@ -30,6 +30,9 @@ type Options struct {
 	// APIServerFlags come after the flags that kube-apiserver is started with,
 	// and so win over them.
 	APIServerFlags []string
+	// MemoryLimit is the API server's GOMEMLIMIT. Empty means 300MiB, which some
+	// thousand objects fit in; with more it would do little but collect garbage.
+	MemoryLimit string
 	// Progress is told about a build of the programs and how long the start
 	// took. Nil prints to standard error.
 	Progress func(string)
@@ -43,6 +46,7 @@ type Cluster struct {
 	dir       string // logs, keys, the database; removed by Stop
 	apiserver string // path of the program
 	flags     []string
+	env       []string            // of the API server, beside what every program gets
 	pick      func() (int, error) // a free port for the API server
 	ca        *authority
 	etcd      *process
@@ -108,6 +112,9 @@ func launch(ctx context.Context, opts Options, pick func() (int, error)) (*Clust
 	c := &Cluster{
 		dir: dir, apiserver: apiserver, flags: opts.APIServerFlags,
 		pick: pick, noted: make(map[objectKey]bool),
+	}
+	if opts.MemoryLimit != "" {
+		c.env = []string{"GOMEMLIMIT=" + opts.MemoryLimit}
 	}
 	if err := c.start(ctx, etcd, opts.CRDs); err != nil {
 		c.Stop()

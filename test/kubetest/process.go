@@ -20,8 +20,8 @@ type process struct {
 }
 
 // startProcess starts the program at path in the folder dir, with standard
-// output and error in dir/name.log.
-func startProcess(name, path, dir string, args []string) (*process, error) {
+// output and error in dir/name.log. env is added to its environment, and wins.
+func startProcess(name, path, dir string, args []string, env ...string) (*process, error) {
 	p := &process{name: name, logPath: filepath.Join(dir, name+".log"), exited: make(chan struct{})}
 	log, err := os.Create(p.logPath)
 	if err != nil {
@@ -34,6 +34,7 @@ func startProcess(name, path, dir string, args []string) (*process, error) {
 	// Nothing of the user's environment: ETCD_... and proxy variables would
 	// change what runs. A soft limit keeps the memory modest beside other tests.
 	p.cmd.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "GOGC=200", "GOMEMLIMIT=300MiB"}
+	p.cmd.Env = append(p.cmd.Env, env...)
 	p.cmd.SysProcAttr = dieWithParent()
 
 	started := make(chan error, 1)

@@ -1,0 +1,132 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// An asker asks one server over one UDP socket, as fast as it answers.
+type asker struct {
+	conn  net.Conn
+	reply [1232]byte
+}
+
+func newAsker(b *testing.B, address string) *asker {
+	b.Helper()
+	conn, err := net.Dial("udp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = conn.Close() })
+	return &asker{conn: conn}
+}
+
+// until asks for the A records of name until the answer is want, and returns
+// when that was.
+func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
+	var query dns.Msg
+	query.SetQuestion(dns.Fqdn(name), dns.TypeA)
+	wire, err := query.Pack()
+	if err != nil {
+		return time.Time{}, err
+	}
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		if _, err := a.conn.Write(wire); err != nil {
+			return time.Time{}, err
+		}
+		if err := a.conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			return time.Time{}, err
+		}
+		n, err := a.conn.Read(a.reply[:])
+		if err != nil {
+			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+				continue
+			}
+			return time.Time{}, err
+		}
+		at := time.Now()
+		var reply dns.Msg
+		if err := reply.Unpack(a.reply[:n]); err != nil {
+			return time.Time{}, err
+		}
+		if len(reply.Answer) != 1 {
+			continue
+		}
+		if record, ok := reply.Answer[0].(*dns.A); ok && record.A.Equal(want.AsSlice()) {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is not %s after %s", name, want, patience)
+}
+
+// BenchmarkChangeToAnswer changes the status of one Ingress of 10 000 at a time
+// and reports the time from the API server's response to the first right answer
+// over UDP, and from the change's request. An answer that comes before the
+// response counts as 0 in the former. It also reports how long the program takes
+// from its start to its first answer.
+func BenchmarkChangeToAnswer(b *testing.B) {
+	path, err := buildPlain()
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := fill(b)
+	kubeconfig := "--kubeconfig=" + f.cluster.Kubeconfig(b, f.cluster.Admin())
+	begin := time.Now()
+	p := serve(b, path, kubeconfig)
+	a := newAsker(b, p.dns)
+	ready, err := a.until(manyName(0), manyAddress(0, 0))
+	if err != nil {
+		b.Fatal(err)
+	}
+
+	type seen struct {
+		at  time.Time
+		err error
+	}
+	var fromResponse, fromRequest []time.Duration
+	change := 0
+	for b.Loop() {
+		change++
+		i := change * 7919 % manyIngresses
+		want := manyAddress(i, change)
+		first := make(chan seen, 1)
+		go func() {
+			at, err := a.until(manyName(i), want)
+			first <- seen{at, err}
+		}()
+		request := time.Now()
+		if err := f.setAddress(b.Context(), i, want); err != nil {
+			b.Fatal(err)
+		}
+		response := time.Now()
+		right := <-first
+		if right.err != nil {
+			b.Fatal(right.err)
+		}
+		fromResponse = append(fromResponse, max(0, right.at.Sub(response)))
+		fromRequest = append(fromRequest, right.at.Sub(request))
+	}
+	b.ReportMetric(0, "ns/op") // says nothing: most of it is the API server's
+	report(b, "response", fromResponse)
+	report(b, "request", fromRequest)
+	b.ReportMetric(ready.Sub(begin).Seconds()*1000, "start-to-answer-ms")
+}
+
+func report(b *testing.B, name string, all []time.Duration) {
+	slices.Sort(all)
+	for _, part := range []struct {
+		name    string
+		percent int
+	}{{"p50", 50}, {"p99", 99}, {"max", 100}} {
+		d := all[max(0, (len(all)*part.percent+99)/100-1)]
+		b.ReportMetric(float64(d.Microseconds())/1000, name+"-"+part.name+"-ms")
+	}
+}

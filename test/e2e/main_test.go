@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/clusterzone/clusterzone/test/kubetest"
+)
+
+// root is the top folder of the repository, seen from this package.
+const root = "../.."
+
+// shared is the API server of all tests.
+var shared kubetest.Shared
+
+// binDir is where the program is built.
+var binDir string
+
+func TestMain(m *testing.M) {
+	if err := readSources(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	dir, err := os.MkdirTemp("", "clusterzone-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binDir = dir
+	code := shared.Main(m)
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(code)
+}
+
+// readSources looks at the folders that the program is built from: go test then
+// knows that the outcome depends on them, and does not show an old one.
+func readSources() error {
+	for _, name := range []string{"go.mod", "go.sum", "cmd", "server", "sources", "zones"} {
+		err := filepath.WalkDir(filepath.Join(root, name), func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				_, err = os.Stat(path)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var buildProgram = sync.OnceValues(func() (string, error) { return build("clusterzone", raceFlag...) })
+
+// buildPlain builds without the race detector, for benchmarks.
+var buildPlain = sync.OnceValues(func() (string, error) { return build("clusterzone-plain") })
+
+func build(name string, flags ...string) (string, error) {
+	path := filepath.Join(binDir, name)
+	args := append([]string{"build", "-o", path}, flags...)
+	cmd := exec.Command("go", append(args, "./cmd/clusterzone")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cmd/clusterzone can't be built: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// program returns the path of the program under test.
+func program(t testing.TB) string {
+	t.Helper()
+	path, err := buildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// clean returns the shared cluster without what earlier tests applied, and with
+// its API server running.
+func clean(t testing.TB) *kubetest.Cluster {
+	t.Helper()
+	c := shared.Cluster(t)
+	c.Reset(t)
+	return c
+}
+
+// reader is a ClusterRole's rules for the program: what README grants.
+func reader() []rbacv1.PolicyRule {
+	return append(reads("networking.k8s.io", "ingresses", "ingressclasses"),
+		append(reads("discovery.k8s.io", "endpointslices"),
+			reads("", "services", "pods", "nodes")...)...)
+}
+
+// reads lets a user list and watch resources of an API group.
+func reads(group string, resources ...string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: resources, Verbs: []string{"list", "watch"}}}
+}
+
+// user returns the flag that makes the program a user with those rights and no
+// others. The user has the test's name.
+func user(t testing.TB, c *kubetest.Cluster, rules ...rbacv1.PolicyRule) (name, flag string) {
+	t.Helper()
+	name = strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
+	return name, "--kubeconfig=" + c.Kubeconfig(t, c.User(t, name, rules...))
+}
