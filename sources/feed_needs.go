@@ -76,6 +76,12 @@ func (f *Feed) missed(kind Kind, problem error) bool {
 	})
 }
 
+// isAbsent reports whether a problem is the sure word that a kind isn't there.
+func isAbsent(problem error) bool {
+	unreachable, absent := (*Unreachable)(nil), (*Absent)(nil)
+	return errors.As(problem, &absent) && !errors.As(problem, &unreachable)
+}
+
 func wantedSources(needs []Need) []string {
 	var wanted []string
 	for _, need := range needs {

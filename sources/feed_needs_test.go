@@ -3,6 +3,7 @@ package sources
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -113,6 +114,41 @@ func TestFeedMissesWhatWasNamed(t *testing.T) {
 	forbidden.Apply()
 	if got := forbidden.Status().Sources[1].Kinds[0]; got.Problem == nil || got.Absent {
 		t.Errorf("a refusal is no absence: %+v", got)
+	}
+}
+
+// TestFeedForgetsSavedStateWithoutDefinition: what was saved of a kind that the
+// cluster no longer has is over; of one that can't be read it is not.
+func TestFeedForgetsSavedStateWithoutDefinition(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state")
+	start := func() *feedTest {
+		return newFeedTest(t, func(o *FeedOptions) {
+			o.StateFile = path
+			o.Needs = []Need{{Source: SourceHTTPRoute, Kinds: []Kind{KindHTTPRoute, KindGateway}, IfThere: true}, {Source: SourceIngress, Kinds: []Kind{KindIngress}}}
+		})
+	}
+	first := start()
+	first.Set(KindGateway, edge(1, "192.0.2.1"))
+	first.Set(KindHTTPRoute, routed(1, 1, "shop.corp.test"))
+	first.syncAll()
+	first.Apply()
+	first.want("before", "shop.corp.test", "hit 192.0.2.1")
+	first.saveState(true)
+
+	next := start()
+	next.Synced(KindIngress, nil)
+	next.Synced(KindHTTPRoute, &Unreachable{absent})
+	next.Apply()
+	next.want("not sure yet", "shop.corp.test", "hit 192.0.2.1")
+	next.Synced(KindHTTPRoute, errForbidden)
+	next.Apply()
+	next.want("forbidden", "shop.corp.test", "hit 192.0.2.1")
+	next.Synced(KindHTTPRoute, absent)
+	next.Apply()
+	next.want("the definition is gone", "shop.corp.test", "nxdomain")
+	if !next.Status().Saved.IsZero() {
+		t.Error("the status still names the file")
 	}
 }
 

@@ -104,8 +104,9 @@ func (f *Feed) dropUnneeded() {
 }
 
 // pruneSaved deletes the claims from the file of each source that has synced
-// and does not know the object, and reports whether there were any. When all
-// sources are settled, the file's say is over.
+// and does not know the object, or whose kind the cluster doesn't have at all,
+// and reports whether there were any. When all sources are settled, the file's
+// say is over.
 func (f *Feed) pruneSaved() bool {
 	if !f.state.serving() {
 		return false
@@ -117,7 +118,7 @@ func (f *Feed) pruneSaved() bool {
 			all = false
 			continue
 		}
-		if !own.synced {
+		if !own.synced && !isAbsent(own.problem) {
 			continue // nothing is deleted on a guess
 		}
 		if f.state.owned[need.Source] == 0 {

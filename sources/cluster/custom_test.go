@@ -442,6 +442,9 @@ func TestAbsent(t *testing.T) {
 	if err := (&kindWatcher{custom: true}).explain(missing); !errors.As(err, &absent) || errors.As(err, &unreachable) {
 		t.Errorf("a 404 of a custom kind is %T", err)
 	}
+	if err := (&kindWatcher{custom: true, synced: true}).explain(missing); !errors.As(err, &unreachable) {
+		t.Errorf("a young 404 of a custom kind that was there is %T", err)
+	}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no"))
 	if err := later.explain(forbidden); errors.As(err, new(*sources.Absent)) {
 		t.Errorf("a refusal is no absence: %v", err)

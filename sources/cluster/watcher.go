@@ -125,8 +125,10 @@ func (w *kindWatcher) explain(err error) error {
 		refusal = fmt.Errorf("the API server forbids it; allow list and watch in the ClusterRole or Role (%w)", err)
 	case apierrors.IsNotFound(err):
 		refusal = &sources.Absent{Err: fmt.Errorf("the API server does not serve this kind (%w)", err)}
-		if w.custom {
-			return refusal // an API server that is not ready says so when asked for definitions
+		if w.custom && !w.synced {
+			// An API server that is not ready says so when asked for definitions.
+			// Later a definition may be between two versions.
+			return refusal
 		}
 	default:
 		w.refused = time.Time{}
