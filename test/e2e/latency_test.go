@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -12,7 +13,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// An asker asks one server over one UDP socket, as fast as it answers.
+// An asker asks one server over one UDP socket, as fast as it answers. It makes
+// no garbage and parses little: what it takes of the processor is missing
+// elsewhere.
 type asker struct {
 	conn  net.Conn
 	reply [1232]byte
@@ -28,6 +31,8 @@ func newAsker(b *testing.B, address string) *asker {
 	return &asker{conn: conn}
 }
 
+const headerSize = 12 // RFC 1035 section 4.1.1
+
 // until asks for the A records of name until the answer is want, and returns
 // when that was.
 func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
@@ -37,6 +42,7 @@ func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	address := want.As4()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		if _, err := a.conn.Write(wire); err != nil {
@@ -52,15 +58,11 @@ func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
 			}
 			return time.Time{}, err
 		}
-		at := time.Now()
-		var reply dns.Msg
-		if err := reply.Unpack(a.reply[:n]); err != nil {
-			return time.Time{}, err
-		}
-		if len(reply.Answer) != 1 {
-			continue
-		}
-		if record, ok := reply.Answer[0].(*dns.A); ok && record.A.Equal(want.AsSlice()) {
+		// One record in all sections but the question, and it is the address at
+		// the reply's end: there is no EDNS. An earlier reply has another ID.
+		at, reply := time.Now(), a.reply[:n]
+		if n > headerSize && bytes.Equal(reply[:2], wire[:2]) && string(reply[4:headerSize]) == "\x00\x01\x00\x01\x00\x00\x00\x00" &&
+			bytes.HasSuffix(reply, address[:]) {
 			return at, nil
 		}
 	}
