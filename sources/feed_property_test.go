@@ -2,7 +2,6 @@ package sources
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -132,7 +131,7 @@ func (h *history) feed(t *testing.T, stateFile string) *Feed {
 	}
 	f, err := NewFeed(FeedOptions{
 		Table: zones.NewTable(options), Store: new(zones.Store), Translator: tr, Needs: tr.Needs(), From: "the API server",
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: func() time.Time { return h.now }, StateFile: stateFile,
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }, StateFile: stateFile,
 	})
 	if err != nil {
 		t.Fatal(err)
