@@ -117,7 +117,9 @@ func (p *process) expect(t testing.TB, name, kind, want string) {
 // The answers that Go tests expect most.
 const (
 	missing  = "NXDOMAIN aa\nauthority: corp.test. 5 SOA"
-	notReady = "SERVFAIL\nEDE 14: waiting for Ingress, Service, EndpointSlice, Pod, Node from the API server"
+	notReady = "SERVFAIL\nEDE 14: " + waiting
+	waiting  = "waiting for Ingress, Service, EndpointSlice, Pod, Node, HTTPRoute, Gateway, ListenerSet, Namespace, " +
+		"GRPCRoute, TLSRoute, TCPRoute, UDPRoute, RouteGroup, DNSEndpoint from the API server"
 )
 
 // address is the answer with one address record.

@@ -8,41 +8,32 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterzone/clusterzone/test/kubetest"
 )
 
 // corpus is where the cases of objects, flags and records are.
 const corpus = root + "/sources/testdata/corpus"
 
 // TestRecordsOfTheCorpusFromTheAPIServer runs the cases of the corpus, whose
-// README describes them, with objects that an API server has taken in, and
-// their statuses in a step of their own. Cases of sources that the program does
-// not have are left out, and logged.
+// README describes them, with objects that an API server with all definitions
+// has taken in, and their statuses in a step of their own.
 func TestRecordsOfTheCorpusFromTheAPIServer(t *testing.T) {
 	folders, err := filepath.Glob(corpus + "/*/flags")
 	if err != nil || len(folders) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
+	c := kubetest.Start(t, kubetest.Options{CRDs: definitions(t, "experimental")})
 	for _, path := range folders {
 		folder := filepath.Dir(path)
-		flags := lines(t, path)
-		if slices.ContainsFunc(flags, foreign) {
-			t.Logf("%s is left out: it is about a source that there is not", filepath.Base(folder))
-			continue
-		}
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			runCase(t, folder, flags)
+			runCase(t, c, folder, lines(t, path))
 		})
 	}
 }
 
-// foreign reports whether a flag names a source that the program does not have.
-func foreign(flag string) bool {
-	source, is := strings.CutPrefix(flag, "--source=")
-	return is && source != "ingress" && source != "service"
-}
-
-func runCase(t *testing.T, folder string, flags []string) {
-	c := clean(t)
+func runCase(t *testing.T, c *kubetest.Cluster, folder string, flags []string) {
+	c.Reset(t)
 	if wanted, err := os.ReadFile(filepath.Join(folder, "clusterzone-error")); err == nil {
 		expectRefusal(t, c.Kubeconfig(t, c.Admin()), flags, string(wanted))
 		return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,9 +97,14 @@ func clean(t testing.TB) *kubetest.Cluster {
 
 // reader is a ClusterRole's rules for the program: what README grants.
 func reader() []rbacv1.PolicyRule {
-	return append(reads("networking.k8s.io", "ingresses", "ingressclasses"),
-		append(reads("discovery.k8s.io", "endpointslices"),
-			reads("", "services", "pods", "nodes")...)...)
+	return slices.Concat(
+		reads("networking.k8s.io", "ingresses", "ingressclasses"),
+		reads("discovery.k8s.io", "endpointslices"),
+		reads("", "services", "pods", "nodes", "namespaces"),
+		reads("gateway.networking.k8s.io", "gateways", "listenersets", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"),
+		reads("zalando.org", "routegroups"),
+		reads("externaldns.k8s.io", "dnsendpoints"),
+	)
 }
 
 // reads lets a user list and watch resources of an API group.

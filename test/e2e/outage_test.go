@@ -188,7 +188,7 @@ func TestWithoutAnAPIServerNothingIsDenied(t *testing.T) {
 	}
 	p.expect(t, "corp.test", "SOA", notReady)
 	p.expect(t, "www.other.test", "A", "REFUSED\nEDE 20: the name lies in none of the zones served here")
-	page := p.awaitPage(t, "/readyz", 503, "waiting for Ingress, Service, EndpointSlice, Pod, Node from the API server\n",
+	page := p.awaitPage(t, "/readyz", 503, waiting+"\n",
 		"source ingress: not synced, 0 objects\n", "Ingress can't be read since 20", "connection refused")
 	if strings.Contains(page, "ready\n") {
 		t.Errorf("/readyz says ready:\n%s", page)
