@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -68,8 +69,8 @@ func (r *Recorder) Record(skipped []zones.Skipped, object func(zones.Owner) meta
 			continue // none of our kinds
 		}
 		text := skip.Message
-		if skip.Name != "" {
-			text = skip.Name.String() + ": " + text
+		if name := skip.Name.String(); !strings.Contains(text, name) {
+			text = name + ": " + text
 		}
 		r.recorder.Event(regarding, corev1.EventTypeWarning, eventReason(skip.Reason), text)
 	}

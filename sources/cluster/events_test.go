@@ -45,12 +45,14 @@ func TestRecorder(t *testing.T) {
 		{Owner: owner, Reason: zones.ReasonNoAddress, Message: "not for its author"},
 		{Owner: zones.Owner{Source: "ingress", Namespace: "web", Name: "gone"}, Reason: zones.ReasonInvalidName, Message: "of an object that is gone"},
 		{Owner: owner, Reason: zones.ReasonConflict, Name: name, Message: "ingress red/shop has it"},
+		{Owner: owner, Reason: zones.ReasonCNAMEConflict, Name: name, Message: "shop.corp.test has other records"},
 	}, object)
 	recorder.Record([]zones.Skipped{{Owner: owner, Reason: zones.ReasonInvalidName, Asked: "a/b", Message: `"a/b" is no name`}}, object)
 	recorder.Record([]zones.Skipped{{Owner: owner, Reason: zones.ReasonHeld, Name: name, Message: "held until noon"}}, object)
 
 	for _, want := range []corev1.Event{
 		{Reason: "DNSConflict", Message: "shop.corp.test: ingress red/shop has it"},
+		{Reason: "DNSCnameConflict", Message: "shop.corp.test has other records"},
 		{Reason: "DNSInvalidName", Message: `"a/b" is no name`},
 		{Reason: "DNSHeld", Message: "shop.corp.test: held until noon"},
 	} {
