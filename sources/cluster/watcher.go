@@ -33,7 +33,7 @@ const (
 // server that has just started refuses everything for a moment, until it has
 // read its roles: taken at its word, half of the sources would be off and their
 // names would not exist (DESIGN rule 1).
-const refusalPatience = time.Second
+const refusalPatience = 3 * time.Second
 
 // A kindWatcher watches one kind: an informer's list and watch calls, tried
 // again until they succeed, with every turn reported to the sink. The trying
