@@ -211,6 +211,17 @@ func TestCustomKindsInstalledWhileRunning(t *testing.T) {
 			awaitCustom(t, p)
 			expectThree(t, p)
 			p.awaitPage(t, "/readyz", 200, "ready\n", "source skipper-routegroup: synced, 1 objects\n")
+
+			// A definition goes, its objects with it, and comes back.
+			c.Delete(t, "CustomResourceDefinition", "", "routegroups.zalando.org")
+			p.await(t, "routegroup.corp.test", "A", missing)
+			p.expect(t, "httproute.corp.test", "A", address("httproute.corp.test", "A", "192.0.2.10"))
+			expectThree(t, p)
+			for _, file := range yamlFiles(t, definitions(t, channel)[1]) {
+				c.Apply(t, file)
+			}
+			apply(t, c, customObjects()[2])
+			awaitCustom(t, p)
 		})
 	}
 }
