@@ -68,6 +68,11 @@ bench-memory: ## report resident memory at 10 000 Ingresses, beside CoreDNS with
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test -run '^$$' -bench Memory -benchtime 1x -timeout 40m ./test/e2e
 
+.PHONY: bench-list
+bench-list: ## report the time from start to answer, and memory, at 50 000 Ingresses (Linux)
+	$(GO) run ./test/kubetest/cmd/build
+	$(GO) test -run '^$$' -bench ListToReady -benchtime 1x -timeout 40m ./test/e2e
+
 # Which packages have golden files is found by their flag, so that new ones are
 # never forgotten. Read the difference before you commit it.
 .PHONY: golden

@@ -22,7 +22,7 @@ const (
 	writers        = 16 // at the same time
 )
 
-// A full is an API server that holds manyIngresses Ingresses, each with one
+// A full is an API server that holds many Ingresses, each with one
 // host and one address.
 type full struct {
 	cluster   *kubetest.Cluster
@@ -30,10 +30,10 @@ type full struct {
 	ingresses []*networkingv1.Ingress // as the API server returned them last
 }
 
-// fill starts an API server and fills it.
-func fill(b *testing.B) *full {
+// fill starts an API server and gives it so many Ingresses.
+func fill(b *testing.B, count int) *full {
 	b.Helper()
-	f := &full{cluster: kubetest.Start(b, kubetest.Options{MemoryLimit: "2GiB"}), ingresses: make([]*networkingv1.Ingress, manyIngresses)}
+	f := &full{cluster: kubetest.Start(b, kubetest.Options{MemoryLimit: "4GiB"}), ingresses: make([]*networkingv1.Ingress, count)}
 	config := f.cluster.Admin()
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
@@ -51,7 +51,7 @@ func fill(b *testing.B) *full {
 	var all errgroup.Group
 	for worker := range writers {
 		all.Go(func() error {
-			for i := worker; i < manyIngresses; i += writers {
+			for i := worker; i < count; i += writers {
 				if err := f.create(ctx, i); err != nil {
 					return err
 				}

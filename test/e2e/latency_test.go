@@ -79,7 +79,7 @@ func BenchmarkChangeToAnswer(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := fill(b)
+	f := fill(b, manyIngresses)
 	kubeconfig := "--kubeconfig=" + f.cluster.Kubeconfig(b, f.cluster.Admin())
 	begin := time.Now()
 	p := serve(b, path, kubeconfig)

@@ -34,7 +34,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Fatal(err)
 	}
 	coredns := buildCoreDNS(b)
-	f := fill(b)
+	f := fill(b, manyIngresses)
 	kubeconfig := "--kubeconfig=" + f.cluster.Kubeconfig(b, f.cluster.Admin())
 	p := serve(b, path, kubeconfig)
 	measure(b, "clusterzone", p.dns, p.cmd.Process.Pid)
