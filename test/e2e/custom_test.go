@@ -141,12 +141,24 @@ func TestCustomKindsFromTheStart(t *testing.T) {
 			c := kubetest.Start(t, kubetest.Options{CRDs: definitions(t, channel)})
 			applyThree(t, c)
 			apply(t, c, customObjects()...)
-			_, kubeconfig := user(t, c, reader()...)
-			p := serve(t, program(t), kubeconfig)
+			_, kubeconfig := user(t, c, append(reader(), writesEvents)...)
+			p := serve(t, program(t), kubeconfig, "--kubernetes-events")
 			p.awaitPage(t, "/readyz", 200, "ready\n", "source gateway-httproute: synced, 1 objects\n", "source crd: synced, 1 objects\n")
 			awaitCustom(t, p)
 			awaitThree(t, p)
 			noComplaint(t, p)
+
+			// A route that no listener takes has an Event that says so.
+			apply(t, c, strings.NewReplacer("name: r\n", "name: stray\n", "httproute.corp.test", "stray.other.test").Replace(customObjects()[4]))
+			await(t, func() error {
+				lines := eventLines(t, c, "team")
+				for _, line := range lines {
+					if strings.HasPrefix(line, "Warning HTTPRoute team/stray: DNSListener: ") && strings.Contains(line, "gateway infra/edge: no listener has a hostname") {
+						return nil
+					}
+				}
+				return fmt.Errorf("the events are\n%s", strings.Join(lines, "\n"))
+			})
 
 			// The Gateway's status blinks: its addresses are held, and given up for new ones.
 			apply(t, c, gatewayStatus("addresses: null"))

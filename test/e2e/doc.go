@@ -8,7 +8,8 @@
 //
 // The program is built once, with the race detector when the tests run with it;
 // then each process must end without a report of it. Tests share one API server
-// and some of them stop it, so none runs in parallel with another. What the
+// and some of them stop it, so none runs in parallel with another; those that
+// install definitions of Gateway API and others have one of their own. What the
 // program does after an event is waited for, by asking until the answer is right
 // or a generous limit has passed; nothing sleeps.
 //

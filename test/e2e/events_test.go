@@ -14,6 +14,9 @@ import (
 	"github.com/clusterzone/clusterzone/test/kubetest"
 )
 
+// writesEvents lets a user write Events.
+var writesEvents = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
+
 // eventLines returns the Events of a namespace, one line each, sorted.
 func eventLines(t testing.TB, c *kubetest.Cluster, namespace string) []string {
 	t.Helper()
@@ -58,8 +61,7 @@ const labFilter = "--label-filter=env!=lab"
 func TestEventsTellAuthorsWhatTheyCanMend(t *testing.T) {
 	c := clean(t)
 	applyFaults(t, c)
-	events := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
-	_, kubeconfig := user(t, c, append(reader(), events)...)
+	_, kubeconfig := user(t, c, append(reader(), writesEvents)...)
 	p := serve(t, program(t), kubeconfig, "--kubernetes-events", labFilter)
 	p.await(t, webName, "A", address(webName, "A", "192.0.2.1"))
 
