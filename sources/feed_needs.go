@@ -65,15 +65,28 @@ func (tr *Translator) Needs() []Need {
 }
 
 // missed reports whether a problem with a kind is one that somebody is to be
-// told of: anything but a kind that the cluster doesn't have and that nobody
-// asked for.
+// told of: not a kind that the cluster doesn't have and that nobody asked for,
+// nor one that only such kinds would need.
 func (f *Feed) missed(kind Kind, problem error) bool {
-	if absent := (*Absent)(nil); !errors.As(problem, &absent) {
-		return problem != nil
+	if problem == nil {
+		return false
 	}
+	absent := errors.As(problem, new(*Absent))
 	return slices.ContainsFunc(f.options.Needs, func(need Need) bool {
-		return !need.IfThere && slices.Contains(need.Kinds, kind) && !slices.Contains(need.Optional, kind)
+		switch {
+		case !slices.Contains(need.Kinds, kind) || f.rests(need) && kind != need.Kinds[0]:
+			return false
+		case absent:
+			return !need.IfThere && !slices.Contains(need.Optional, kind)
+		}
+		return true
 	})
+}
+
+// rests reports whether a source that nobody asked for by name is off because
+// the cluster doesn't have its kind.
+func (f *Feed) rests(need Need) bool {
+	return need.IfThere && isAbsent(f.states[need.Kinds[0]].problem)
 }
 
 // isAbsent reports whether a problem is the sure word that a kind isn't there.

@@ -182,3 +182,34 @@ func TestFeedNeighboursAreNoOwners(t *testing.T) {
 		t.Error("a Node is no owner where the source node is wanted")
 	}
 }
+
+// TestNeighboursOfAbsentKindsAreNotMissed: who has no Gateway API needs no right
+// to read Namespaces for it, and hears nothing of it.
+func TestNeighboursOfAbsentKindsAreNotMissed(t *testing.T) {
+	t.Parallel()
+	ft := newFeedTest(t, func(o *FeedOptions) {
+		o.Needs = []Need{
+			{Source: SourceIngress, Kinds: []Kind{KindIngress}, IfThere: true},
+			{Source: SourceHTTPRoute, Kinds: []Kind{KindHTTPRoute, KindGateway, KindNamespace}, IfThere: true},
+		}
+	})
+	ft.Synced(KindHTTPRoute, absent)
+	ft.Synced(KindNamespace, errors.New("namespaces is forbidden"))
+	ft.Synced(KindIngress, nil)
+	ft.Apply()
+	status := ft.Status()
+	if !status.Ready {
+		t.Errorf("waiting for %s", status.Waiting)
+	}
+	if namespaces := status.Sources[1].Kinds[2]; namespaces.Problem != nil || namespaces.Absent {
+		t.Errorf("the status of Namespaces is %+v", namespaces)
+	}
+	if strings.Contains(ft.log.String(), "level=ERROR") {
+		t.Errorf("logged: %s", ft.log.String())
+	}
+	ft.Synced(KindHTTPRoute, nil)
+	ft.Apply()
+	if namespaces := ft.Status().Sources[1].Kinds[2]; namespaces.Problem == nil {
+		t.Errorf("with HTTPRoutes there, nothing is said of Namespaces")
+	}
+}

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +68,7 @@ func (f *Feed) noteStatus() {
 			if f.missed(kind, state.problem) {
 				now.Problem = state.problem
 			} else {
-				now.Absent = state.problem != nil
+				now.Absent = errors.As(state.problem, new(*Absent))
 			}
 			source.Kinds = append(source.Kinds, now)
 		}

@@ -123,8 +123,11 @@ func (d *daemon) readyz(w http.ResponseWriter, _ *http.Request) {
 	}
 	for _, source := range status.Sources {
 		state := "not synced"
-		if source.Synced {
+		switch {
+		case source.Synced:
 			state = "synced"
+		case len(source.Kinds) > 0 && source.Kinds[0].Absent:
+			state = "at rest, since the cluster has no " + string(source.Kinds[0].Kind)
 		}
 		fmt.Fprintf(&body, "source %s: %s, %d objects\n", source.Source, state, source.Objects)
 		for _, kind := range source.Kinds {
