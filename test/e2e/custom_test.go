@@ -142,7 +142,7 @@ func TestCustomKindsFromTheStart(t *testing.T) {
 			applyThree(t, c)
 			apply(t, c, customObjects()...)
 			_, kubeconfig := user(t, c, append(reader(), writesEvents)...)
-			p := serve(t, program(t), kubeconfig, "--kubernetes-events")
+			p := serve(t, program(t), kubeconfig, "--events")
 			p.awaitPage(t, "/readyz", 200, "ready\n", "source gateway-httproute: synced, 1 objects\n", "source crd: synced, 1 objects\n")
 			awaitCustom(t, p)
 			awaitThree(t, p)

@@ -62,7 +62,7 @@ func TestEventsTellAuthorsWhatTheyCanMend(t *testing.T) {
 	c := clean(t)
 	applyFaults(t, c)
 	_, kubeconfig := user(t, c, append(reader(), writesEvents)...)
-	p := serve(t, program(t), kubeconfig, "--kubernetes-events", labFilter)
+	p := serve(t, program(t), kubeconfig, "--events", labFilter)
 	p.await(t, webName, "A", address(webName, "A", "192.0.2.1"))
 
 	want := []string{
@@ -93,7 +93,7 @@ func TestEventsThatAreForbiddenHurtNothing(t *testing.T) {
 	c := clean(t)
 	applyFaults(t, c)
 	_, kubeconfig := user(t, c, reader()...)
-	p := serve(t, program(t), kubeconfig, "--kubernetes-events", labFilter)
+	p := serve(t, program(t), kubeconfig, "--events", labFilter)
 	p.await(t, webName, "A", address(webName, "A", "192.0.2.1"))
 	apply(t, c, ingress("east", "web", webName, "192.0.2.11"))
 	p.await(t, webName, "A", address(webName, "A", "192.0.2.11"))
