@@ -127,6 +127,7 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 func (r *Responder) fail(dst, query []byte, peer Peer) ([]byte, Outcome) {
 	r.answer = zones.Answer{}
 	r.msg.tsigOwner = 0
+	r.cookied, r.options, r.identity = false, false, 0
 	v := verdict{rcode: ServFail, ede: extendedError{code: edeNone}}
 	dst = r.encode(dst, query, peer, &v)
 	outcome := Outcome{Type: r.msg.qtype, Rcode: v.rcode, Transport: peer.Transport, Size: r.out.size()}
