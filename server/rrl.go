@@ -30,8 +30,10 @@ type RateLimit struct {
 	Exempt []netip.Prefix
 }
 
-// The table of a limiter is of fixed size, 1.5 MiB: where more networks and
-// answers are asked for at once, those that were quiet longest are forgotten.
+// The table of a limiter is of fixed size, 1.5 MiB: where more networks ask for
+// more answers at once, the oldest are forgotten and begin anew. To get one more
+// second's worth of replies sent, who forges addresses must send as many other
+// queries as the table has buckets, or nearly so.
 const (
 	limitShards = 64
 	limitSets   = 256 // a shard

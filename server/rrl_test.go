@@ -162,8 +162,9 @@ func TestRateLimitExempt(t *testing.T) {
 	l.expect("www.corp.test A"+cookie+"010000005cf79f111f8130c3eee29481", "drop")
 }
 
-// TestRateLimitForgets: the table is of fixed size. Where it is full, a network
-// that was quiet longest is forgotten, and one that is limited now is not.
+// TestRateLimitForgets: the table is of fixed size. Where it is full, the oldest
+// are forgotten; four times as many queries as it has buckets bring one of them
+// back a few times, not more.
 func TestRateLimitForgets(t *testing.T) {
 	t.Parallel()
 	l := newLimiter(RateLimit{PerSecond: 1})
@@ -177,7 +178,7 @@ func TestRateLimitForgets(t *testing.T) {
 			forgotten++
 		}
 	}
-	// 1 reply a second is due in about 1 s; more come where it is forgotten.
+	// About 4, and far from all: how names fall on sets differs from run to run.
 	if forgotten > 20 {
 		t.Errorf("a limited network was forgotten %d times in 260 queries", forgotten)
 	}
