@@ -8,6 +8,8 @@
 //     is Respond with options and with memory that it uses again.
 //   - Server binds sockets, runs Responders over them and writes logs and
 //     metrics from the Outcomes.
+//   - Cookies make and check DNS cookies; RateLimit bounds equal replies over
+//     UDP, in the loop: Respond knows nothing of what came before.
 //   - Metrics are the counters; ParseListen reads what --listen says.
 //
 // Deciding is left to zones.Snapshot.Lookup. This package decides only what
@@ -15,6 +17,6 @@
 // fits.
 //
 // The rules come from RFC 1035 (format), 2181 and 9471 (truncation), 6891
-// (EDNS), 8914 (extended errors), 8945 (TSIG errors), 8906 (always reply),
-// 9619 (one question), 7766 and 9210 (TCP).
+// (EDNS), 7873 and 9018 (cookies), 5001 and 4892 (who answers), 8914 (extended errors), 8945 (TSIG errors), 8906 (always reply),
+// 9619 (one question), 7766, 7828 and 9210 (TCP).
 package server

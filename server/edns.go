@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"net/netip"
+	"time"
 	"unicode/utf8"
 )
 
@@ -16,7 +17,10 @@ const (
 	// optSize is the length of an OPT record without options.
 	optSize = 11
 
-	optionEDE = 15
+	optionNSID      = 3
+	optionCookie    = 10
+	optionKeepAlive = 11
+	optionEDE       = 15
 	// maxReason bounds the text of an extended error.
 	maxReason = 240
 )
@@ -61,6 +65,12 @@ func explain(networks []netip.Prefix, addr netip.Addr) bool {
 	if networks == nil {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
 	}
+	return inAny(networks, addr)
+}
+
+// inAny reports whether addr, which is neither mapped nor has a zone, lies in
+// one of the networks.
+func inAny(networks []netip.Prefix, addr netip.Addr) bool {
 	for _, network := range networks {
 		if network.Contains(addr) {
 			return true
@@ -69,15 +79,64 @@ func explain(networks []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
+// optLength is the length of the reply's OPT record without an extended error,
+// which takes what room is left.
+func (r *Responder) optLength(transport Transport, v *verdict) int {
+	if !r.msg.edns {
+		return 0
+	}
+	length := optSize
+	if v.options {
+		if r.cookied {
+			length += 4 + cookieSize
+		}
+		if r.msg.nsid && r.NSID != "" {
+			length += 4 + len(r.NSID)
+		}
+		if r.keepAlive(transport) {
+			length += 4 + 2
+		}
+	}
+	return length
+}
+
+// keepAlive reports whether the reply has the edns-tcp-keepalive option: only
+// where it was asked for, and never over UDP (RFC 7828 section 3.2.1).
+func (r *Responder) keepAlive(transport Transport) bool {
+	return transport != UDP && r.msg.keepAlive && r.TCPIdle > 0
+}
+
 // appendOPT appends the OPT record of a reply: built anew, never the query's.
 // The extended error fills what room there is, its text first to go.
-func appendOPT(dst []byte, payload int, rcode Rcode, do bool, ede extendedError, room int) []byte {
+func (r *Responder) appendOPT(dst []byte, transport Transport, v *verdict, room int) []byte {
 	flags := byte(0)
-	if do {
+	if r.msg.do {
 		flags = 0x80 // RFC 3225
 	}
-	dst = append(dst, 0, 0, typeOPT, byte(payload>>8), byte(payload), byte(rcode>>4), 0, flags, 0, 0, 0)
-	room -= optSize
+	payload := r.maxUDP()
+	start := len(dst)
+	dst = append(dst, 0, 0, typeOPT, byte(payload>>8), byte(payload), byte(v.rcode>>4), 0, flags, 0, 0, 0)
+	length := len(dst) - 2
+	if v.options {
+		if r.cookied {
+			dst = append(dst, 0, optionCookie, 0, cookieSize)
+			dst = append(dst, r.cookie[:]...)
+		}
+		if r.msg.nsid && r.NSID != "" {
+			dst = append(dst, 0, optionNSID, byte(len(r.NSID)>>8), byte(len(r.NSID)))
+			dst = append(dst, r.NSID...)
+		}
+		if r.keepAlive(transport) {
+			units := min(r.TCPIdle/(100*time.Millisecond), 0xffff) // RFC 7828 section 3.1
+			dst = append(dst, 0, optionKeepAlive, 0, 2, byte(units>>8), byte(units))
+		}
+	}
+	dst = appendEDE(dst, v.ede, room-(len(dst)-start))
+	binary.BigEndian.PutUint16(dst[length:], uint16(len(dst)-length-2))
+	return dst
+}
+
+func appendEDE(dst []byte, ede extendedError, room int) []byte {
 	if ede.code == edeNone || room < 6 {
 		return dst
 	}
@@ -85,11 +144,8 @@ func appendOPT(dst []byte, payload int, rcode Rcode, do bool, ede extendedError,
 	if room < 6+len(text) {
 		text = ""
 	}
-	length := len(dst) - 2
 	dst = append(dst, 0, optionEDE, byte((2+len(text))>>8), byte(2+len(text)), byte(ede.code>>8), byte(ede.code))
-	dst = append(dst, text...)
-	binary.BigEndian.PutUint16(dst[length:], uint16(len(dst)-length-2))
-	return dst
+	return append(dst, text...)
 }
 
 // clip cuts text to at most limit octets, at the end of a character, and says

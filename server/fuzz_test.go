@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +24,10 @@ func FuzzRespond(f *testing.F) {
 	f.Add([]byte{}, false)
 	snap := sizes(f).snapshot()
 	var used Responder
+	full := worker{run: &run{limiter: newLimiter(RateLimit{PerSecond: 1})}}
+	full.responder = Responder{Options: hotOptions(f), limiter: full.limiter}
 	f.Fuzz(func(t *testing.T, query []byte, tcp bool) {
-		peer := Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000")}
+		peer := Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000"), Time: 0x5cf79f11}
 		if tcp {
 			peer.Transport = TCP
 		}
@@ -37,6 +40,10 @@ func FuzzRespond(f *testing.F) {
 		if again, _ := used.Respond(nil, query, snap, peer); !bytes.Equal(again, reply) {
 			t.Fatalf("a used Responder answers otherwise: %x, fresh: %x", again, reply)
 		}
+		optional, with := full.responder.Respond(nil, query, snap, peer)
+		if with.Dropped != outcome.Dropped {
+			t.Fatalf("with every option: %v, without: %v", with.Dropped, outcome.Dropped)
+		}
 		silent := len(query) < headerSize || query[2]&0x80 != 0
 		if silent != (len(reply) == 0) || silent != (outcome.Dropped != Answered) {
 			t.Fatalf("silence is %v, want %v (%v)", len(reply) == 0, silent, outcome.Dropped)
@@ -45,6 +52,14 @@ func FuzzRespond(f *testing.F) {
 			return
 		}
 		checkReply(t, query, reply, outcome, peer.Transport)
+		checkReply(t, query, optional, with, peer.Transport)
+		if !tcp {
+			optional, with = full.responder.short(nil, query, peer, with)
+			checkReply(t, query, optional, with, UDP)
+			if len(optional) > len(query)+optSize+4+cookieSize {
+				t.Fatalf("the short reply to %d octets has %d: of use to who forges addresses", len(query), len(optional))
+			}
+		}
 	})
 }
 
@@ -121,4 +136,28 @@ func scriptQueries(tb testing.TB) (queries [][]byte) {
 		}
 	}
 	return queries
+}
+
+// FuzzParseCookieSecrets: any text gives secrets or a sentence that begins with
+// a line's number, and what was read reads the same again.
+func FuzzParseCookieSecrets(f *testing.F) {
+	for _, text := range []string{"", "# a\n\ne5e973e5a6b2a43f48e7dc849e37bfcf\r\n", "E5e973e5a6b2a43f48e7dc849e37bfc", "\x00"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		secrets, err := ParseCookieSecrets(text)
+		if err != nil {
+			if line, _, found := strings.Cut(err.Error(), ": "); !found || strings.Trim(line, "0123456789") != "" {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		var again []byte
+		for _, secret := range secrets {
+			again = append(hex.AppendEncode(again, secret[:]), '\n')
+		}
+		if twice, err := ParseCookieSecrets(again); err != nil || !slices.Equal(twice, secrets) {
+			t.Fatalf("%q gives %x, which gives %x, %v", text, secrets, twice, err)
+		}
+	})
 }

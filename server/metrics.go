@@ -20,6 +20,8 @@ type Metrics struct {
 	panics      prometheus.Counter
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec
+	cookies     [4]prometheus.Counter // by CookieState
+	short       prometheus.Counter
 
 	mu       sync.Mutex
 	resolved map[series]prometheus.Counter
@@ -40,7 +42,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "clusterzone_dns_dropped_total",
-			Help: "Messages without a reply, by reason (short, response: no query; write: the reply could not be sent) and transport.",
+			Help: "Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit) and transport.",
 		}, []string{"reason", "transport"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "clusterzone_dns_panics_total",
@@ -54,7 +56,18 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "clusterzone_dns_tcp_refused_connections_total",
 			Help: "TCP connections closed at once, by the limit that they hit (total, client) or stopping.",
 		}, []string{"limit"}),
+		short: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "clusterzone_dns_rate_limited_short_total",
+			Help: "Short replies (TC or BADCOOKIE) that the rate limit put in the place of others.",
+		}),
 		resolved: map[series]prometheus.Counter{},
+	}
+	cookies := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "clusterzone_dns_cookies_total",
+		Help: "Queries with a DNS cookie, by what it was worth: client (no server cookie yet), valid, or bad (another server's or address's, or too old).",
+	}, []string{"state"})
+	for _, state := range []CookieState{CookieClient, CookieBad, CookieValid} {
+		m.cookies[state] = cookies.WithLabelValues(state.String())
 	}
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "clusterzone_dns_request_duration_seconds",
@@ -67,11 +80,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			m.dropped.WithLabelValues(reason.String(), transport.String())
 		}
 	}
+	m.dropped.WithLabelValues(DropLimited.String(), UDP.String())
 	for _, limit := range []string{"total", "client", "stopping"} {
 		m.refused.WithLabelValues(limit)
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.queries, duration, m.truncated, m.dropped, m.panics, m.connections, m.refused)
+		registerer.MustRegister(m.queries, duration, m.truncated, m.dropped, m.panics, m.connections, m.refused,
+			cookies, m.short)
 	}
 	return m
 }
@@ -136,6 +151,9 @@ func (m *Metrics) observe(o Outcome, took time.Duration) {
 	m.duration[o.Transport].Observe(took.Seconds())
 	if o.Truncated {
 		m.truncated.Inc()
+	}
+	if o.Short {
+		m.short.Inc()
 	}
 }
 

@@ -27,6 +27,9 @@ func (t Transport) String() string {
 type Peer struct {
 	Addr      netip.AddrPort
 	Transport Transport
+	// Time is when the query came, in Unix seconds modulo 2^32: the age of
+	// cookies is told by it.
+	Time uint32
 }
 
 // A Drop is the reason why a message got no reply. The zero value, Answered,
@@ -46,6 +49,9 @@ const (
 	// DropWrite: there was a reply, but the socket did not take it. Only the
 	// loops set it, never Respond.
 	DropWrite
+	// DropLimited: the rate limit left the reply out, to a client that may have
+	// forged its address. Only the UDP loop sets it.
+	DropLimited
 )
 
 // String returns the reason as metrics spell it.
@@ -57,6 +63,8 @@ func (d Drop) String() string {
 		return "response"
 	case DropWrite:
 		return "write"
+	case DropLimited:
+		return "limited"
 	}
 	return "answered"
 }
@@ -76,7 +84,13 @@ type Outcome struct {
 	Size int
 	// Truncated is the reply's TC bit.
 	Truncated bool
-	// Dropped says why there is no reply; all but Transport is then unset.
+	// Cookie is what the query's COOKIE option was worth.
+	Cookie CookieState
+	// Short: the rate limit put a short reply in the place of the true one.
+	// Only the UDP loop sets it.
+	Short bool
+	// Dropped says why there is no reply; all but Transport is then unset, but
+	// for Cookie with DropLimited.
 	Dropped Drop
 }
 
@@ -94,6 +108,8 @@ const (
 	YXDomain Rcode = 6  // RFC 6672: a DNAME gave too long a name
 	NotAuth  Rcode = 9  // RFC 8945: unknown key; RFC 5936: not our zone
 	BadVers  Rcode = 16 // RFC 6891: EDNS version not served
+	// BadCookie: RFC 7873: ask again with the server cookie given here.
+	BadCookie Rcode = 23
 )
 
 // String returns the mnemonic, as metrics and dig spell it.
@@ -117,6 +133,8 @@ func (r Rcode) String() string {
 		return "NOTAUTH"
 	case BadVers:
 		return "BADVERS"
+	case BadCookie:
+		return "BADCOOKIE"
 	}
 	return "RESERVED"
 }

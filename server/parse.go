@@ -35,6 +35,7 @@ const (
 	typeMAILA  = 254
 
 	classIN  = 1
+	classCH  = 3
 	classANY = 255
 )
 
@@ -61,6 +62,11 @@ type message struct {
 	version uint8
 	do      bool
 	payload uint16
+	// The COOKIE option (RFC 7873), the first one, by offset: query[cookie:cookieEnd].
+	// Zero without one.
+	cookie, cookieEnd int
+	// nsid and keepAlive say that the query has these options (RFC 5001, 7828).
+	nsid, keepAlive bool
 
 	// The TSIG record (RFC 8945): where its owner and its data begin, and where
 	// it ends. Zero without one.
@@ -77,6 +83,7 @@ func (m *message) opcode() uint16 { return (m.flags & maskOpcode) >> 11 }
 func (m *message) parse(query []byte) Drop {
 	m.malformed, m.questionEnd, m.qtype, m.qclass, m.nameLen = false, 0, 0, 0, 0
 	m.edns, m.version, m.do, m.payload = false, 0, false, 0
+	m.cookie, m.cookieEnd, m.nsid, m.keepAlive = 0, 0, false, false
 	m.tsigOwner, m.tsigData, m.tsigEnd = 0, 0, 0
 	if len(query) < headerSize {
 		return DropShort
@@ -91,14 +98,18 @@ func (m *message) parse(query []byte) Drop {
 }
 
 func (m *message) parseBody(query []byte) bool {
-	if binary.BigEndian.Uint16(query[4:]) != 1 { // RFC 9619
+	questions := binary.BigEndian.Uint16(query[4:])
+	if questions > 1 { // RFC 9619
 		return false
 	}
-	at, ok := m.parseQuestion(query)
-	if !ok {
-		return false
+	at := headerSize
+	if questions == 1 {
+		end, ok := m.parseQuestion(query)
+		if !ok {
+			return false
+		}
+		m.questionEnd, at = end, end
 	}
-	m.questionEnd = at
 	// Records in the answer and authority sections of a query say nothing to
 	// this server (an IXFR's SOA included), but must be well-formed.
 	others := int(binary.BigEndian.Uint16(query[6:])) + int(binary.BigEndian.Uint16(query[8:]))
@@ -130,7 +141,8 @@ func (m *message) parseBody(query []byte) bool {
 			m.tsigOwner, m.tsigData, m.tsigEnd = rec.start, rec.data, rec.end
 		}
 	}
-	return at == len(query)
+	// Only who asks for a cookie may ask nothing else (RFC 7873 section 5.4).
+	return at == len(query) && (questions == 1 || m.cookie > 0)
 }
 
 // parseQuestion reads the name in canonical form, type and class. A pointer
@@ -165,8 +177,8 @@ func (m *message) parseQuestion(query []byte) (end int, ok bool) {
 	return at + 4, true
 }
 
-// parseOPT reads the OPT record. Options are checked for their lengths only:
-// this server has none to answer, and echoes none.
+// parseOPT reads the OPT record. Options that this server doesn't know are
+// checked to lie within it, and not echoed.
 func (m *message) parseOPT(query []byte, rec record) bool {
 	if query[rec.start] != 0 { // the owner is the root, uncompressed
 		return false
@@ -178,9 +190,20 @@ func (m *message) parseOPT(query []byte, rec record) bool {
 		if at+4 > rec.end {
 			return false
 		}
-		at += 4 + int(binary.BigEndian.Uint16(query[at+2:]))
+		code, data := binary.BigEndian.Uint16(query[at:]), at+4
+		at = data + int(binary.BigEndian.Uint16(query[at+2:]))
 		if at > rec.end {
 			return false
+		}
+		switch code {
+		case optionNSID:
+			m.nsid = true
+		case optionCookie:
+			if m.cookie == 0 { // RFC 7873 section 5.2: the first one counts
+				m.cookie, m.cookieEnd = data, at
+			}
+		case optionKeepAlive:
+			m.keepAlive = true
 		}
 	}
 	return true

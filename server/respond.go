@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"net/netip"
+	"time"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -18,7 +19,30 @@ type Options struct {
 	// is missing, which names objects. Nil means loopback, link-local and the
 	// private ranges; empty and not nil means nobody.
 	ExplainFrom []netip.Prefix
+	// AllowQuery are the networks whose queries are answered; others get
+	// REFUSED. Nil means everyone.
+	AllowQuery []netip.Prefix
+	// Cookies makes and checks DNS cookies (RFC 7873); nil means that COOKIE
+	// options are ignored.
+	Cookies *Cookies
+	// NSID tells this server from its replicas, to clients that ask with the
+	// NSID option (RFC 5001) or for id.server (RFC 4892). Empty means that they
+	// are not told. At most MaxNSID octets.
+	NSID string
+	// Version is the answer to version.bind and version.server, at most
+	// MaxVersion octets. Empty means that the question is refused.
+	Version string
+	// TCPIdle is what clients are told in the edns-tcp-keepalive option (RFC
+	// 7828); 0 means that it is left out.
+	TCPIdle time.Duration
 }
+
+// The longest texts of Options in octets. A reply of 512 octets has room for
+// the one, a character string (RFC 1035 section 3.3) for the other.
+const (
+	MaxNSID    = 128
+	MaxVersion = 255
+)
 
 func (o *Options) maxUDP() int {
 	if o.MaxUDP == 0 {
@@ -52,6 +76,15 @@ type Responder struct {
 	msg    message
 	answer zones.Answer
 	out    writer
+
+	// cookie is the COOKIE option of the reply, where cookied.
+	cookie  [cookieSize]byte
+	cookied bool
+	// limiter is nil where nothing is limited; else identity tells equal
+	// replies, and options is the verdict's, for what short makes of the reply.
+	limiter  *limiter
+	identity uint64
+	options  bool
 }
 
 // A verdict is what a reply says besides its sections.
@@ -60,6 +93,11 @@ type verdict struct {
 	authoritative bool
 	truncated     bool
 	ede           extendedError
+	// options says that the query's options were read, and are answered.
+	options bool
+	cookie  CookieState
+	// chaos is the text of the TXT record that answers a question of class CH.
+	chaos string
 }
 
 // Respond appends the reply to query to dst. See the function Respond for the
@@ -70,11 +108,15 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 		return dst, Outcome{Transport: peer.Transport, Dropped: drop}
 	}
 	outcome := Outcome{Transport: peer.Transport, Type: m.qtype}
-	v := r.decide(snap, peer)
+	v := r.decide(query, snap, peer)
 	if r.answer.Zone != nil {
 		outcome.Zone = r.answer.Zone.Origin()
 	}
+	if r.limiter != nil {
+		r.identity, r.options = r.limiter.identity(m, &r.answer, &v), v.options
+	}
 	dst = r.encode(dst, query, peer, &v)
+	outcome.Cookie = v.cookie
 	outcome.Rcode, outcome.Truncated, outcome.Size = v.rcode, v.truncated, r.out.size()
 	r.release()
 	return dst, outcome
@@ -85,6 +127,7 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 func (r *Responder) fail(dst, query []byte, peer Peer) ([]byte, Outcome) {
 	r.answer = zones.Answer{}
 	r.msg.tsigOwner = 0
+	r.cookied, r.options, r.identity = false, false, 0
 	v := verdict{rcode: ServFail, ede: extendedError{code: edeNone}}
 	dst = r.encode(dst, query, peer, &v)
 	outcome := Outcome{Type: r.msg.qtype, Rcode: v.rcode, Transport: peer.Transport, Size: r.out.size()}
@@ -95,9 +138,17 @@ func (r *Responder) fail(dst, query []byte, peer Peer) ([]byte, Outcome) {
 // decide judges the message and, where it asks something of the zones, looks it
 // up. The order is that of the RFCs: the message's own form, its signature, its
 // EDNS version, then its question.
-func (r *Responder) decide(snap *zones.Snapshot, peer Peer) verdict {
+func (r *Responder) decide(query []byte, snap *zones.Snapshot, peer Peer) verdict {
 	m := &r.msg
 	v := verdict{ede: extendedError{code: edeNone}}
+	option := query[m.cookie:m.cookieEnd]
+	cookies := r.Cookies != nil && m.cookie > 0
+	badCookie := cookies && !validCookieSize(len(option))
+	v.options = m.edns && !m.malformed && m.version == 0 && !badCookie
+	r.cookied = false
+	if cookies && v.options {
+		r.cookie, v.cookie, r.cookied = r.Cookies.answer(option, peer.Addr.Addr(), peer.Time)
+	}
 	switch {
 	case m.opcode() != opcodeQuery:
 		v.rcode = NotImp
@@ -110,6 +161,17 @@ func (r *Responder) decide(snap *zones.Snapshot, peer Peer) verdict {
 		v.rcode = NotAuth
 	case m.version != 0:
 		v.rcode = BadVers // RFC 6891 section 6.1.3
+	case badCookie, m.questionEnd == 0 && !cookies:
+		v.rcode = FormErr // RFC 7873 section 5.2.2
+	case r.AllowQuery != nil && !inAny(r.AllowQuery, peer.Addr.Addr().Unmap().WithZone("")):
+		v.rcode = Refused
+		v.ede = extendedError{edeProhibited, "this address may not ask here"}
+	case m.questionEnd == 0:
+		if v.cookie == CookieBad {
+			v.rcode = BadCookie // RFC 7873 section 5.4
+		}
+	case m.qclass == classCH:
+		r.answerChaos(&v)
 	case m.qclass != classIN && m.qclass != classANY:
 		v.rcode = Refused
 		v.ede = extendedError{edeNotAuthoritative, "only class IN is served here"}
@@ -196,11 +258,7 @@ func (r *Responder) refuseMeta(snap *zones.Snapshot, v *verdict) {
 func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 	m, w := &r.msg, &r.out
 	limit := r.limit(peer.Transport)
-	tail := 0
-	if m.edns {
-		tail = optSize
-	}
-	w.begin(dst, limit-tail, r.nextRotation())
+	w.begin(dst, limit-r.optLength(peer.Transport, v), r.nextRotation())
 	questions, authority, additional := 0, 0, 0
 	if m.questionEnd > 0 {
 		w.buf = append(w.buf, query[headerSize:m.questionEnd]...) // byte for byte (0x20)
@@ -210,23 +268,27 @@ func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 
 	a := &r.answer
 	answers, whole := w.records(a.Section)
+	if v.chaos != "" {
+		w.chaos(v.chaos)
+		answers++
+	}
 	if whole {
 		authority, whole = w.records(a.Authority)
 	}
 	if whole {
 		additional, whole = r.additional()
 	}
-	v.truncated = !whole
+	v.truncated = v.truncated || !whole
 
 	if m.edns {
-		w.buf = appendOPT(w.buf, r.maxUDP(), v.rcode, m.do, v.ede, limit-w.size())
+		w.buf = r.appendOPT(w.buf, peer.Transport, v, limit-w.size())
 		additional++
 	}
 	if m.tsigOwner > 0 {
 		mark := len(w.buf)
 		w.buf = appendBadKey(w.buf, query, m)
 		if w.size() > limit {
-			// Only with names of the greatest length and no EDNS.
+			// Only with names of the greatest length.
 			w.buf, v.truncated = w.buf[:mark], true
 		} else {
 			additional++

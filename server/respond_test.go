@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -335,10 +336,14 @@ func TestRespondAllocs(t *testing.T) {
 	snap := sizes(t).snapshot()
 	for _, question := range hotQuestions {
 		query, peer := askFor(t, question)
-		var r Responder
+		r := Responder{Options: hotOptions(t), limiter: newLimiter(RateLimit{PerSecond: 1})}
+		w := worker{run: &run{limiter: r.limiter}, responder: r}
+		at := time.Now()
 		dst := make([]byte, 0, maxMessage)
 		allocs := testing.AllocsPerRun(200, func() {
-			dst, _ = r.Respond(dst[:0], query, snap, peer)
+			var outcome Outcome
+			dst, outcome = w.responder.Respond(dst[:0], query, snap, peer)
+			dst, _ = w.limit(dst, query, peer, outcome, at)
 		})
 		budget := 0.0
 		if strings.Contains(question, "MX") {
@@ -352,7 +357,20 @@ func TestRespondAllocs(t *testing.T) {
 	}
 }
 
+// hotOptions turn on all that costs time for every query.
+func hotOptions(tb testing.TB) Options {
+	return Options{
+		Cookies: NewCookies(secret(tb, "dd3bdf9344b678b185a6f5cb60fca715"), secret(tb, "e5e973e5a6b2a43f48e7dc849e37bfcf")),
+		NSID:    "dns-0", Version: "clusterzone", TCPIdle: 10 * time.Second,
+		AllowQuery: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8")},
+	}
+}
+
 var hotQuestions = []string{
+	"a1.corp.test A option=10:0102030405060708 option=3:",                             // a first cookie
+	"a1.corp.test A option=10:2464c4abcf10c957010000005cf79f111f8130c3eee29480",       // a server cookie
+	"a200.corp.test A option=10:2464c4abcf10c957010000005cf79f111f8130c3eee29480 tcp", // and TCP
+	"id.server TXT class=3",            // class CH
 	"a1.corp.test A edns",              // hit
 	"a1.corp.test AAAA edns",           // NODATA
 	"absent.corp.test A edns",          // NXDOMAIN
@@ -369,7 +387,7 @@ func BenchmarkRespond(b *testing.B) {
 	for _, question := range hotQuestions {
 		query, peer := askFor(b, question)
 		b.Run(strings.ReplaceAll(question, " ", "_"), func(b *testing.B) {
-			var r Responder
+			r := Responder{Options: hotOptions(b)}
 			dst := make([]byte, 0, maxMessage)
 			b.ReportAllocs()
 			for b.Loop() {

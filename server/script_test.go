@@ -31,9 +31,11 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	skip NAME MESSAGE      an object asked for NAME and does not get it
 //	waiting TEXT           the snapshot is not ready, and waits for TEXT
 //	options WORDS          ede=off|code|full max=OCTETS explain=PREFIX,...|nobody
+//	                       cookies=SECRET,... nsid=TEXT version=TEXT
+//	                       allow=PREFIX,... idle=SPAN
 //	ask NAME TYPE WORDS    a query; words: tcp, rd cd ad aa ra tc z (header bits),
 //	                       edns, do, size=, version=, ednsz, option=CODE:HEX, class=, opcode=,
-//	                       id=, from=ADDRESS, key=NAME (signed)
+//	                       id=, time=UNIX, from=ADDRESS, key=NAME (signed)
 //	raw HEX... [tcp]       these octets
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -158,6 +160,22 @@ func (s *script) options(words []string) error {
 					s.responder.ExplainFrom = append(s.responder.ExplainFrom, netip.MustParsePrefix(prefix))
 				}
 			}
+		case "cookies":
+			secrets, err := ParseCookieSecrets([]byte(strings.ReplaceAll(value, ",", "\n")))
+			if err != nil {
+				return err
+			}
+			s.responder.Cookies = NewCookies(secrets...)
+		case "nsid":
+			s.responder.NSID = value
+		case "version":
+			s.responder.Version = value
+		case "allow":
+			for prefix := range strings.SplitSeq(value, ",") {
+				s.responder.AllowQuery = append(s.responder.AllowQuery, netip.MustParsePrefix(prefix))
+			}
+		case "idle":
+			s.responder.TCPIdle, _ = time.ParseDuration(value)
 		default:
 			return fmt.Errorf("no option %q", word)
 		}
@@ -228,9 +246,17 @@ func describeRecord(rr dns.RR) string {
 			text += fmt.Sprintf(" z=%#x", z)
 		}
 		for _, option := range rr.Option {
-			if ede, ok := option.(*dns.EDNS0_EDE); ok {
-				text += fmt.Sprintf(" EDE %d %q", ede.InfoCode, ede.ExtraText)
-			} else {
+			switch option := option.(type) {
+			case *dns.EDNS0_EDE:
+				text += fmt.Sprintf(" EDE %d %q", option.InfoCode, option.ExtraText)
+			case *dns.EDNS0_COOKIE:
+				text += " COOKIE " + option.Cookie
+			case *dns.EDNS0_NSID:
+				name, _ := hex.DecodeString(option.Nsid)
+				text += fmt.Sprintf(" NSID %q", name)
+			case *dns.EDNS0_TCP_KEEPALIVE:
+				text += fmt.Sprintf(" KEEPALIVE %d", option.Timeout)
+			default:
 				text += fmt.Sprintf(" option %d", option.Option())
 			}
 		}
@@ -315,6 +341,8 @@ func buildQuery(words []string) ([]byte, Peer, error) {
 			msg.Question[0].Qclass = uint16(number)
 		case "opcode":
 			msg.Opcode = number
+		case "time":
+			peer.Time = uint32(number)
 		case "id":
 			msg.Id = uint16(number)
 		case "from":

@@ -30,6 +30,8 @@ type Server struct {
 	Listen []Listen
 	// Options say how replies are made.
 	Options Options
+	// RateLimit bounds equal replies over UDP.
+	RateLimit RateLimit
 	// TCP bounds connections.
 	TCP TCPOptions
 	// Readers is the number of goroutines that read each UDP socket; 0 means
@@ -101,6 +103,7 @@ type run struct {
 	grace   time.Duration
 	log     *slog.Logger
 	metrics *Metrics
+	limiter *limiter // nil where nothing is limited
 
 	conns       *connections
 	open        sync.WaitGroup // goroutines of connections
@@ -112,6 +115,7 @@ func (s *Server) newRun() *run {
 	r := &run{
 		view: s.View, options: s.Options, tcp: s.TCP.withDefaults(),
 		readers: s.Readers, grace: s.Drain, log: s.Log, metrics: s.Metrics,
+		limiter: newLimiter(s.RateLimit),
 	}
 	if r.readers <= 0 {
 		r.readers = runtime.GOMAXPROCS(0)

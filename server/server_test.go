@@ -282,8 +282,9 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP clusterzone_dns_dropped_total Messages without a reply, by reason (short, response: no query; write: the reply could not be sent) and transport.
+# HELP clusterzone_dns_dropped_total Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit) and transport.
 # TYPE clusterzone_dns_dropped_total counter
+clusterzone_dns_dropped_total{reason="limited",transport="udp"} 0
 clusterzone_dns_dropped_total{reason="response",transport="tcp"} 0
 clusterzone_dns_dropped_total{reason="response",transport="udp"} 0
 clusterzone_dns_dropped_total{reason="short",transport="tcp"} 0

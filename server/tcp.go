@@ -136,6 +136,7 @@ func (c *connection) next(ctx context.Context) bool {
 	}
 	w := c.worker
 	mark := len(w.out)
+	c.peer.Time = uint32(start.Unix())
 	var outcome Outcome
 	w.out, outcome = w.answer(append(w.out, 0, 0), frame[2:], c.peer)
 	if outcome.Dropped == Answered {

@@ -62,8 +62,12 @@ func (u *udpSocket) serve(ctx context.Context, w *worker) error {
 			continue
 		}
 		start := time.Now()
+		peer := Peer{Addr: addr, Transport: UDP, Time: uint32(start.Unix())}
 		var outcome Outcome
-		out, outcome = w.answer(out[:0], buf[:n], Peer{Addr: addr, Transport: UDP})
+		out, outcome = w.answer(out[:0], buf[:n], peer)
+		if w.limiter != nil {
+			out, outcome = w.limit(out, buf[:n], peer, outcome, start)
+		}
 		if outcome.Dropped == Answered {
 			_, _, err := u.conn.WriteMsgUDPAddrPort(out, replyControl(control[:controlled]), addr)
 			if err != nil {

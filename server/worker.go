@@ -19,7 +19,7 @@ type worker struct {
 }
 
 func (r *run) newWorker() *worker {
-	return &worker{run: r, responder: Responder{Options: r.options}, counters: map[series]prometheus.Counter{}}
+	return &worker{run: r, responder: Responder{Options: r.options, limiter: r.limiter}, counters: map[series]prometheus.Counter{}}
 }
 
 // maxKept is the largest reply buffer that an idle worker keeps.
@@ -52,6 +52,9 @@ func (w *worker) answer(dst, query []byte, peer Peer) (reply []byte, outcome Out
 
 // observe counts an outcome.
 func (w *worker) observe(o Outcome, took time.Duration) {
+	if o.Cookie != CookieNone {
+		w.metrics.cookies[o.Cookie].Inc()
+	}
 	if o.Dropped != Answered {
 		w.metrics.drop(o.Transport, o.Dropped)
 		return

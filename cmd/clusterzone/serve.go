@@ -67,8 +67,10 @@ type daemon struct {
 	events   *cluster.Recorder    // nil without --events
 	registry *prometheus.Registry
 	dns      *server.Server
-	leaving  leaving
-	synced   bool // a commit was ready; the feed's goroutine's own
+	// cookieFile is nil without --cookie-secret-file.
+	cookieFile *cookieFile
+	leaving    leaving
+	synced     bool // a commit was ready; the feed's goroutine's own
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -95,6 +97,9 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	}
 	dns, err := serving.dnsServer()
 	if err != nil {
+		return nil, err
+	}
+	if d.cookieFile, err = serving.clients.apply(dns); err != nil {
 		return nil, err
 	}
 	d.dns = dns
@@ -170,15 +175,10 @@ func (s *serveSettings) dnsServer() (*server.Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("--ede=%s is no mode; %s", s.ede, sources.Suggest(s.ede, []string{"off", "code", "full"}))
 	}
-	dns.Options = server.Options{MaxUDP: s.maxUDP, EDE: mode}
-	for _, text := range s.explainFrom {
-		for item := range strings.SplitSeq(text, ",") {
-			prefix, err := netip.ParsePrefix(strings.TrimSpace(item))
-			if err != nil {
-				return nil, fmt.Errorf("--explain-from=%s: %q is no network; write it like 10.0.0.0/8", text, item)
-			}
-			dns.Options.ExplainFrom = append(dns.Options.ExplainFrom, prefix.Masked())
-		}
+	dns.Options = server.Options{MaxUDP: s.maxUDP, EDE: mode, TCPIdle: s.tcpIdle}
+	var err error
+	if dns.Options.ExplainFrom, err = networks("explain-from", s.explainFrom); err != nil {
+		return nil, err
 	}
 	return dns, nil
 }
@@ -208,6 +208,12 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.dns.Serve(working) })
 	parts.Go(func() error { return web.serve(working) })
+	if d.cookieFile != nil {
+		parts.Go(func() error {
+			d.cookieFile.follow(working, d.log)
+			return nil
+		})
+	}
 	parts.Go(func() error {
 		defer cancel()
 		d.waitForSignal(working)

@@ -16,6 +16,7 @@ const (
 	groupZones   = "Zones"
 	groupServe   = "Serving"
 	groupAnswers = "Answers"
+	groupClients = "Clients"
 	groupOps     = "Operation"
 	groupOutput  = "Output"
 	groupGeneral = "General"
@@ -170,6 +171,7 @@ type serveSettings struct {
 	tcpConnections int
 	tcpPerClient   int
 	shutdownDelay  time.Duration
+	clients        clientSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -188,6 +190,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.number(&s.maxUDP, "udp-size", 1232, "`number` of octets in a UDP answer at most; longer ones are truncated, and whole over TCP")
 	f.text(&s.ede, "ede", "full", "extended errors (RFC 8914) in answers: `mode` off, code, or full with the reason why a name is missing")
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
+	s.clients.add(cmd)
 
 	f = flagsOf(cmd, groupOps)
 	f.yes(&s.events, "events", false, "write Kubernetes events on objects whose names can't be served and whose author can mend it")
