@@ -72,9 +72,14 @@ func setFlag(f *pflag.Flag, values []string) error {
 	}
 	f.Changed = true
 	if err := f.Value.Set(values[0]); err != nil {
-		return fmt.Errorf("--%s can't be %q: %w", f.Name, values[0], plain(f, err))
+		return badValue(f, values[0], err)
 	}
 	return nil
+}
+
+// badValue says that a flag can't have a value, and why.
+func badValue(f *pflag.Flag, value string, err error) error {
+	return fmt.Errorf("--%s can't be %q: %w", f.Name, value, plain(f, err))
 }
 
 // plain puts what the standard library says about numbers and switches in

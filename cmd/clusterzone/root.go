@@ -68,6 +68,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		asked := "--" + strings.TrimLeft(unknown.GetSpecifiedName(), "-")
 		return fmt.Errorf("%s is no flag of clusterzone %s; %s", asked, cmd.Name(), nearFlag(asked, names))
 	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return badValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap())
+	}
 	return fmt.Errorf("%w; clusterzone %s --help shows all flags", err, cmd.Name())
 }
 
