@@ -64,6 +64,7 @@ type pipeline struct {
 	origins    []zones.Origin
 	store      *zones.Store
 	feed       *sources.Feed
+	crdStatus  bool
 }
 
 // pipelineOptions are what differs between the commands.
@@ -72,12 +73,13 @@ type pipelineOptions struct {
 	stateFile string
 	hold      time.Duration // of the last good addresses
 	onCommit  func(zones.Commit)
+	crdStatus bool // write the status of DNSEndpoints
 }
 
 // assemble builds the pipeline from settings. An error says which flag can't
 // be honoured.
 func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipeline, error) {
-	p := &pipeline{settings: s, log: log, store: &zones.Store{}}
+	p := &pipeline{settings: s, log: log, store: &zones.Store{}, crdStatus: o.crdStatus}
 	var err error
 	if s.source.ReverseZones, err = s.zone.reverse(); err != nil {
 		return nil, err
@@ -176,6 +178,12 @@ func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *
 	if err != nil {
 		return err
 	}
+	var sink sources.Sink = p.feed
+	if p.crdStatus {
+		writer := cluster.NewStatusWriter(p.feed, custom, p.log)
+		go func() { _ = writer.Run(ctx) }() // ends with ctx, and has no errors of its own
+		sink = writer
+	}
 	return cluster.Run(ctx, client, cluster.Options{
 		Namespace:          p.settings.source.Namespace,
 		GatewayNamespace:   p.settings.source.GatewayNamespace,
@@ -184,7 +192,7 @@ func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *
 		AnnotationPrefixes: p.keptAnnotations(),
 		RequestTimeout:     p.settings.origin.timeout,
 		Log:                p.log,
-	}, p.feed)
+	}, sink)
 }
 
 // keptAnnotations are the prefixes of the annotations that count on Pods and

@@ -67,17 +67,12 @@ func externalGroups() []externalGroup {
 type externalFlags struct {
 	serves bool // the command is serve
 	flags  []*externalValue
-	status bool // --crd-status
 }
 
 // add defines the flags that the command doesn't have yet: call it last.
 func (e *externalFlags) add(cmd *cobra.Command) {
 	e.serves = cmd.Name() == "serve"
 	set := cmd.Flags()
-	// No flag of external-dns, which writes the status without being asked: it
-	// is what a reader of the page may look for.
-	set.BoolVar(&e.status, "crd-status", false, "write the status of DNSEndpoints")
-	set.Lookup("crd-status").Hidden = true
 	for _, group := range externalGroups() {
 		for _, flag := range group.flags {
 			if set.Lookup(flag.name) != nil {
@@ -145,9 +140,6 @@ func (e *externalFlags) check(wanted []string) error {
 		if v.refused(e.serves) {
 			faults = append(faults, fmt.Sprintf("--%s: %s", v.flag.name, v.flag.reason()))
 		}
-	}
-	if e.status {
-		faults = append(faults, "--crd-status: the status of DNSEndpoints is not written; leave it out, and ask \"clusterzone explain\" what became of one")
 	}
 	if name, given := e.last("provider"); given && name != "" {
 		if err := checkProvider(name); err != nil {

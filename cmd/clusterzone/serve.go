@@ -107,13 +107,14 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		if d.client, err = objects.origin.client(); err != nil {
 			return nil, err
 		}
-	} else if serving.events {
-		log.Warn("--events has no effect with --manifests: there is no cluster to write events to; changes are served at once without it")
+	} else if serving.events || serving.crdStatus {
+		log.Warn("--events and --crd-status have no effect with --manifests: there is no cluster to write to; changes are served at once without them")
 	}
 	d.pipeline, err = objects.assemble(log, pipelineOptions{
 		listen:    serving.listen,
 		stateFile: serving.stateFile,
 		hold:      serving.hold,
+		crdStatus: serving.crdStatus,
 		onCommit:  d.committed,
 	})
 	if err != nil {

@@ -164,6 +164,7 @@ type serveSettings struct {
 	stateFile      string
 	hold           time.Duration
 	events         bool
+	crdStatus      bool
 	ede            string
 	explainFrom    []string
 	maxUDP         int
@@ -194,6 +195,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 
 	f = flagsOf(cmd, groupOps)
 	f.yes(&s.events, "events", false, "write Kubernetes events on objects whose names can't be served and whose author can mend it")
+	f.yes(&s.crdStatus, "crd-status", false, "write status.observedGeneration of DNSEndpoints, as external-dns does")
 }
 
 // generalSettings are those of every command.

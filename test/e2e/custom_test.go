@@ -10,6 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
 	"github.com/clusterzone/clusterzone/test/kubetest"
 )
 
@@ -179,6 +185,46 @@ func TestCustomKindsFromTheStart(t *testing.T) {
 			expectThree(t, p)
 		})
 	}
+}
+
+// TestDNSEndpointStatusIsWrittenOnRequest: the generation that was taken in
+// stands in the status with --crd-status, and without it nothing does.
+func TestDNSEndpointStatusIsWrittenOnRequest(t *testing.T) {
+	c := kubetest.Start(t, kubetest.Options{CRDs: definitions(t, "standard")})
+	apply(t, c, customObjects()...)
+	client, err := dynamic.NewForConfig(c.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoints := client.Resource(schema.GroupVersionResource{Group: "externaldns.k8s.io", Version: "v1alpha1", Resource: "dnsendpoints"})
+	observed := func() string {
+		list, err := endpoints.List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(list.Items) != 1 {
+			t.Fatalf("%d DNSEndpoints, %v", len(list.Items), err)
+		}
+		generation, _, err := unstructured.NestedInt64(list.Items[0].Object, "status", "observedGeneration")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%d of %d", generation, list.Items[0].GetGeneration())
+	}
+	_, kubeconfig := user(t, c, append(reader(), rbacv1.PolicyRule{
+		APIGroups: []string{"externaldns.k8s.io"}, Resources: []string{"dnsendpoints/status"}, Verbs: []string{"patch"},
+	})...)
+	silent := serve(t, program(t), kubeconfig)
+	awaitCustom(t, silent)
+	silent.stop(t)
+	if got := observed(); got != "0 of 1" {
+		t.Errorf("without the flag the status says %s", got)
+	}
+	p := serve(t, program(t), kubeconfig, "--crd-status")
+	await(t, func() error {
+		if got := observed(); got != "1 of 1" {
+			return fmt.Errorf("the status says %s", got)
+		}
+		return nil
+	})
+	awaitCustom(t, p)
 }
 
 // gatewayStatus writes the Gateway of customObjects with another status.
