@@ -42,6 +42,7 @@ type reading struct {
 	root      *os.Root
 	stack     []*input // open files, the innermost last
 	seen      []string // files that were opened, or asked for
+	closed    *input   // the innermost that was closed last
 	fault     error    // what stopped the reading, if it isn't the parser's
 	included  int
 	generated int
@@ -138,6 +139,9 @@ func (in *input) Close() error {
 	stack := in.reading.stack
 	if len(stack) > 1 && stack[len(stack)-1] == in {
 		in.reading.stack = stack[:len(stack)-1]
+		if in.reading.closed == nil {
+			in.reading.closed = in
+		}
 	}
 	return nil
 }

@@ -59,17 +59,23 @@ func parse(origin zones.Name, path string) (*content, error) {
 	if err != nil {
 		return c, fmt.Errorf("the zone file %s of %s can't be read (%w); name an existing file", path, origin, cause(err))
 	}
-	r := &reading{folder: filepath.Dir(path), seen: c.seen}
-	if r.root, err = os.OpenRoot(r.folder); err != nil {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
 		return c, fmt.Errorf("the folder of the zone file %s can't be read: %w", path, cause(err))
 	}
-	defer r.root.Close()
-	err = c.read(r, origin, r.push(path, text))
+	defer root.Close()
+	return c, c.parse(root, origin, path, text)
+}
+
+// parse takes in a zone file's text; root is its folder.
+func (c *content) parse(root *os.Root, origin zones.Name, path string, text []byte) error {
+	r := &reading{folder: filepath.Dir(path), root: root, seen: c.seen}
+	err := c.read(r, origin, r.push(path, text))
 	c.seen = r.seen
-	if err == nil {
-		err = c.check(origin)
+	if err != nil {
+		return err
 	}
-	return c, err
+	return c.check(origin)
 }
 
 func (c *content) read(r *reading, origin zones.Name, in *input) error {
@@ -80,6 +86,7 @@ func (c *content) read(r *reading, origin zones.Name, in *input) error {
 	minimum := uint32(noTTL)
 	buf := make([]byte, 512)
 	for {
+		r.closed = nil
 		rr, ok := parser.Next()
 		if r.fault != nil {
 			return r.fault
@@ -109,17 +116,24 @@ func (c *content) read(r *reading, origin zones.Name, in *input) error {
 
 // parserWords take the place out of the parser's messages: it counts lines
 // without what $GENERATE made.
-var parserWords = regexp.MustCompile(`^(?:.*?: )?dns: (.*): (".*") at line: \d+:\d+$`)
+var parserWords = regexp.MustCompile(`^(?:(.*?): )?dns: (.*): (".*") at line: \d+:\d+$`)
 
 func (r *reading) parseError(err error) error {
-	message := err.Error()
+	message, in := err.Error(), r.top()
 	if match := parserWords.FindStringSubmatch(message); match != nil {
-		message = match[1]
-		if match[2] != `""` && match[2] != `"\n"` {
-			message += " at " + match[2]
+		message = strings.TrimSuffix(match[2], ", not this...")
+		if message == "not a TTL" {
+			message = "no TTL, class or type"
+		}
+		if match[3] != `""` && match[3] != `"\n"` {
+			message += " at " + match[3]
+		}
+		// The parser closes an included file before it tells what is wrong in it.
+		if r.closed != nil && r.closed.file == filepath.Join(r.folder, match[1]) {
+			in = r.closed
 		}
 	}
-	return r.top().finding("%s; mend the record (RFC 1035 section 5.1)", strings.TrimSuffix(message, "..."))
+	return in.finding("%s; mend the record (RFC 1035 section 5.1)", message)
 }
 
 // add takes in one record.
