@@ -134,7 +134,9 @@ func resolveFile(cmd *cobra.Command, given map[string]bool, path string) error {
 			err = setFlag(f, values)
 		}
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", path, value.Line, err)
+			at := lineError{value.Line, err}
+			errors.As(err, &at)
+			return fmt.Errorf("%s:%d: %w", path, at.line, at.error)
 		}
 	}
 	return nil

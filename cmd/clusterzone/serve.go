@@ -101,7 +101,6 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.dns = dns
 	switch {
 	case objects.alone():
-		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	case len(objects.origin.manifests) == 0:
 		if d.client, err = objects.origin.client(); err != nil {
 			return nil, err
@@ -120,6 +119,9 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	}
 	if len(d.pipeline.origins) == 0 {
 		return nil, errNoZone
+	}
+	if objects.alone() {
+		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	}
 	zonefile.LogFindings(log, d.pipeline.files.Findings())
 	d.registry.MustRegister(

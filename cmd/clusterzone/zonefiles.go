@@ -102,6 +102,12 @@ func (p *pipeline) watchZoneFiles(ctx context.Context) error {
 	return nil
 }
 
+// A lineError is an error in one line of the config file.
+type lineError struct {
+	line int
+	error
+}
+
 // zonesKey is what the config file may hold in place of a list of zone-file.
 const zonesKey = "zones"
 
@@ -115,18 +121,18 @@ func zoneFileValues(node *yaml.Node) ([]string, error) {
 	values := make([]string, 0, len(node.Content))
 	for _, item := range node.Content {
 		if item.Kind != yaml.MappingNode {
-			return nil, fmt.Errorf("line %d: %w", item.Line, shape)
+			return nil, lineError{item.Line, shape}
 		}
 		parts := map[string]string{}
 		for i := 0; i+1 < len(item.Content); i += 2 {
 			key, value := item.Content[i], item.Content[i+1]
 			if key.Value != "origin" && key.Value != "file" || value.Kind != yaml.ScalarNode || parts[key.Value] != "" {
-				return nil, fmt.Errorf("line %d: %s is not expected here; %w", key.Line, key.Value, shape)
+				return nil, lineError{key.Line, fmt.Errorf("%s is not expected here; %w", key.Value, shape)}
 			}
 			parts[key.Value] = value.Value
 		}
 		if parts["origin"] == "" || parts["file"] == "" {
-			return nil, fmt.Errorf("line %d: origin and file are both needed; %w", item.Line, shape)
+			return nil, lineError{item.Line, fmt.Errorf("origin and file are both needed; %w", shape)}
 		}
 		values = append(values, parts["origin"]+"="+parts["file"])
 	}
