@@ -141,6 +141,8 @@ func (c *content) add(origin zones.Name, rr dns.RR, at place, buf *[]byte) error
 	header := rr.Header()
 	kind := zones.Type(header.Rrtype)
 	switch {
+	case header.Name == "":
+		return at.finding("the record has no name, and none stands before it in this file; write one, or @ for %s", origin)
 	case header.Class != dns.ClassINET:
 		return at.finding("class %s is not served; write IN, or no class", dns.Class(header.Class))
 	case header.Ttl > maxTTL:

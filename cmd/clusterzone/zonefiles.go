@@ -22,6 +22,9 @@ func (s *zoneSettings) files() ([]zonefile.File, error) {
 			return nil, fmt.Errorf("--zone-file=%s names no file; write it like corp.test=/etc/zones/corp.test.zone", text)
 		}
 		origin, err := parseZone(originText)
+		if plain, plainErr := zones.ParseName(originText); err != nil && plainErr == nil && !plain.IsWildcard() && plain.Child("hostmaster") != "" {
+			origin, err = plain, nil // no host's name, but a zone's: 0/25.2.0.192.in-addr.arpa (RFC 2317)
+		}
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("--zone-file=%s: %s %w", text, originText, err)
