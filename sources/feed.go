@@ -69,6 +69,7 @@ type Feed struct {
 	again     time.Time // when to commit again; zero for never
 	state     stateFile
 	holds     holds
+	staticNew bool // static records have changed since the last commit
 }
 
 var _ Sink = (*Feed)(nil)
@@ -190,7 +191,8 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	wasReady := f.ready
 	f.ready = f.state.serving() || f.allSettled()
 	f.options.Table.SetReady(f.ready, f.waiting())
-	changed := f.ready != wasReady
+	changed := f.ready != wasReady || f.staticNew
+	f.staticNew = false
 	if f.ready {
 		changed = f.translate() || changed
 		changed = f.pruneSaved() || changed

@@ -77,3 +77,76 @@ func BenchmarkLookup(b *testing.B) {
 		})
 	}
 }
+
+// manyZones is as many small zones as a hoster has on one server.
+const manyZones = 12_673
+
+func manyZonesTable(tb testing.TB) (*zones.Table, []zones.Name) {
+	origins := make([]zones.Origin, manyZones)
+	names := make([]zones.Name, manyZones)
+	for i := range origins {
+		name, err := zones.ParseHost(fmt.Sprintf("zone-%d.test", i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		origins[i].Name, names[i] = name, name
+	}
+	table := zones.NewTable(zones.Options{Origins: origins, DefaultTTL: 300})
+	for _, name := range names {
+		table.SetStatic(name, benchStatics(tb, name, "192.0.2.1"))
+	}
+	table.SetReady(true, "")
+	table.Commit(time.Unix(1_800_000_000, 0))
+	return table, names
+}
+
+func benchStatics(tb testing.TB, origin zones.Name, address string) []zones.StaticSet {
+	data, err := zones.ParseRdata(zones.TypeA, address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var sets []zones.StaticSet
+	for i, label := range []string{"www", "mail", "ftp", "db", "api"} {
+		set := &zones.RRSet{Name: origin.Child(label), Type: zones.TypeA, TTL: 300, Data: []zones.Rdata{data}}
+		sets = append(sets, zones.StaticSet{RRSet: set, From: fmt.Sprintf("file zone line %d", i)})
+	}
+	return sets
+}
+
+// BenchmarkManyZones starts with, and changes one of, many small zones: the
+// change must cost no visit to the others.
+func BenchmarkManyZones(b *testing.B) {
+	b.Run("start", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			manyZonesTable(b)
+		}
+	})
+	b.Run("change", func(b *testing.B) {
+		table, names := manyZonesTable(b)
+		now := time.Unix(1_800_000_001, 0)
+		i := 0
+		b.ReportAllocs()
+		for b.Loop() {
+			i++
+			name := names[i*7919%len(names)]
+			table.SetStatic(name, benchStatics(b, name, fmt.Sprintf("192.0.2.%d", i%251+1)))
+			table.Commit(now.Add(time.Duration(i) * time.Second))
+		}
+	})
+}
+
+// TestManyZonesCostTheirChanges: a commit in one of many zones allocates about
+// what it does in one of few.
+func TestManyZonesCostTheirChanges(t *testing.T) {
+	table, names := manyZonesTable(t)
+	i := 0
+	allocated := testing.AllocsPerRun(50, func() {
+		i++
+		table.SetStatic(names[5000], benchStatics(t, names[5000], fmt.Sprintf("192.0.2.%d", i%251+1)))
+		table.Commit(time.Unix(1_800_000_001+int64(i), 0))
+	})
+	if allocated > 500 {
+		t.Errorf("a change in one of %d zones allocates %.0f times: it visits the others", manyZones, allocated)
+	}
+}

@@ -17,7 +17,13 @@ type building struct {
 	serial  uint32
 	stepped int64 // Unix second of the last step of the serial
 	moved   bool  // records changed since the serial stepped
-	changed bool  // the next publish must make a new Zone
+	// What the zone's file says; ownNS tells that it names the name servers.
+	static    map[Name][]StaticSet
+	fileSOA   StaticSet
+	fileMoved bool // the file's records changed since the serial stepped
+	ownNS     bool
+	at        int  // in the order of origins
+	changed   bool // the next publish must make a new Zone
 }
 
 // buildOrigins makes the zones with their apex records, the addresses of their
@@ -37,8 +43,12 @@ func (t *Table) buildOrigins() {
 		t.origins = append(t.origins, origin.Name)
 	}
 	slices.SortFunc(t.origins, Name.Compare)
-	for _, origin := range t.origins {
+	t.index = make(map[Name]int, len(t.origins))
+	t.pages = newPages(len(t.origins))
+	for i, origin := range t.origins {
 		b := t.zones[origin]
+		b.at, t.index[origin] = i, i
+		t.pending[b] = struct{}{}
 		b.base[origin] = append(b.base[origin], b.zone.origin.ns())
 		if parent := t.zoneOf(origin.Parent()); parent != nil {
 			parent.base[origin] = append(parent.base[origin], b.zone.origin.ns())
@@ -58,6 +68,7 @@ func (t *Table) buildOrigins() {
 
 // addServer gives a name server's name its addresses, in the zone it lies in.
 func (t *Table) addServer(server NameServer, ttl uint32) {
+	t.servers[server.Name]++
 	b := t.zoneOf(server.Name)
 	if b == nil || hasAddresses(b.base[server.Name]) {
 		return
@@ -114,7 +125,16 @@ func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool) {
 // step moves the serial on when records changed and the second is a new one.
 // It returns when to try again if the second is still the old one.
 func (b *building) step(now time.Time) (again time.Time) {
-	if !b.moved {
+	if !b.moved && !b.fileMoved {
+		return time.Time{}
+	}
+	fromFile, has := b.fileSerial()
+	has = has && b.fileMoved
+	if first := b.zone.negative == nil; has && !b.moved && (first || newer(fromFile, b.serial)) {
+		if !first || b.serial == 0 || newer(fromFile, b.serial) {
+			b.serial = fromFile
+		}
+		b.fileMoved, b.changed = false, true
 		return time.Time{}
 	}
 	second := now.Unix()
@@ -123,8 +143,11 @@ func (b *building) step(now time.Time) (again time.Time) {
 		return time.Unix(second+1, 0)
 	}
 	b.serial = max(b.serial+1, uint32(second))
+	if has && newer(fromFile, b.serial) {
+		b.serial = fromFile
+	}
 	b.stepped = second
-	b.moved = false
+	b.moved, b.fileMoved = false, false
 	b.changed = true
 	return time.Time{}
 }
@@ -152,7 +175,7 @@ func (b *building) publish() *Zone {
 // putSOA gives the apex the SOA of the serial, and returns the set for negative
 // answers.
 func (b *building) putSOA(origin Origin) (negative *RRSet) {
-	soa, negative := origin.soa(b.serial)
+	soa, negative := b.soa(b.serial)
 	apex := b.edit.get(origin.Name) // there since buildOrigins gave it the NS set
 	sets := append(deleteFunc(apex.sets, func(set *RRSet) bool { return set.Type == TypeSOA }), soa)
 	sortSets(sets)
@@ -161,7 +184,8 @@ func (b *building) putSOA(origin Origin) (negative *RRSet) {
 }
 
 // update replaces the sets that objects gave a name, and notes the changes.
-func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Change) {
+// byObjects says that these may be the objects' doing, not the zone file's alone.
+func (b *building) update(name Name, sets []*RRSet, claimed, byObjects bool, changes *[]Change) {
 	sets = b.withBase(name, sets)
 	var old []*RRSet
 	wasClaimed := false
@@ -185,7 +209,8 @@ func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Cha
 		}
 	}
 	if len(*changes) > before {
-		b.moved = true
+		b.moved = b.moved || byObjects
+		b.fileMoved = true
 	} else if claimed == wasClaimed {
 		return
 	}
@@ -196,11 +221,18 @@ func (b *building) update(name Name, sets []*RRSet, claimed bool, changes *[]Cha
 	b.put(name, n, sets, claimed)
 }
 
-// withBase adds the zone's own records for the name. Objects' addresses for a
-// name server's name take the place of ours.
+// withBase adds the static records and the zone's own for the name. Addresses of
+// a name server's name from elsewhere take the place of ours.
 func (b *building) withBase(name Name, sets []*RRSet) []*RRSet {
 	base := b.base[name]
+	for _, static := range b.static[name] {
+		sets = append(sets, static.RRSet)
+		if static.Type == TypeCNAME {
+			base = nil
+		}
+	}
 	if len(base) == 0 {
+		sortSets(sets)
 		return sets
 	}
 	claimedAddresses := hasAddresses(sets)

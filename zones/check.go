@@ -1,6 +1,11 @@
 package zones
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/miekg/dns"
+)
 
 // Check returns an error if a zone breaks one of the invariants that lookups
 // rely on: every ancestor of a node up to the apex is a node and knows how many
@@ -66,6 +71,16 @@ func Check(z *Zone) error {
 	return nil
 }
 
+// besideNoAlias reports whether the set can't stand beside a CNAME: signatures
+// and denials of DNSSEC can (RFC 4034, RFC 2181 section 10.1).
+func besideNoAlias(set *RRSet) bool {
+	switch uint16(set.Type) {
+	case dns.TypeCNAME, dns.TypeRRSIG, dns.TypeNSEC, dns.TypeKEY, dns.TypeSIG, dns.TypeNXT:
+		return false
+	}
+	return true
+}
+
 func checkSets(n *node, records map[Type]int) error {
 	for i, set := range n.sets {
 		if set.Name != n.name || len(set.Data) == 0 {
@@ -74,7 +89,7 @@ func checkSets(n *node, records map[Type]int) error {
 		if i > 0 && n.sets[i-1].Type >= set.Type {
 			return fmt.Errorf("the sets of %s are out of order", n.name)
 		}
-		if set.Type == TypeCNAME && (len(n.sets) > 1 || len(set.Data) > 1) {
+		if set.Type == TypeCNAME && (len(set.Data) > 1 || slices.ContainsFunc(n.sets, besideNoAlias)) {
 			return fmt.Errorf("%s has a CNAME beside other data", n.name)
 		}
 		for j := 1; j < len(set.Data); j++ {

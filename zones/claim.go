@@ -147,6 +147,7 @@ const (
 	ReasonOutOfZone       Reason = "out-of-zone"    // in none of the served zones
 	ReasonConflict        Reason = "conflict"       // another namespace's object owns the name
 	ReasonCNAMEConflict   Reason = "cname-conflict" // a CNAME beside other data, or a second CNAME
+	ReasonStatic          Reason = "static-record"  // a zone file has records there, which win
 	ReasonIgnoredProperty Reason = "ignored"        // a property without effect here; the record stands
 )
 
@@ -156,7 +157,7 @@ const (
 func (r Reason) Mendable() bool {
 	switch r {
 	case ReasonInvalidName, ReasonInvalidTarget, ReasonInvalidType, ReasonInvalidTTL, ReasonInvalidValue, ReasonTemplate,
-		ReasonListener, ReasonNamespaceDomain, ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty:
+		ReasonListener, ReasonNamespaceDomain, ReasonConflict, ReasonCNAMEConflict, ReasonStatic, ReasonIgnoredProperty:
 		return true
 	}
 	return false

@@ -131,7 +131,7 @@ func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
 	kept := t.kept(at)
 	for _, set := range n.sets {
 		if kind == TypeNone || kind == TypeANY || set.Type == kind || set.Type == TypeCNAME {
-			x.Records = append(x.Records, explainSet(set, kept))
+			x.Records = append(x.Records, explainSet(set, kept, t.zones[zone.Origin()]))
 		}
 	}
 }
@@ -142,14 +142,19 @@ func (t *Table) kept(name Name) []contribution {
 	if e == nil {
 		return nil
 	}
-	return t.arbitrate(name, e.claims).kept
+	return t.arbitrate(name, e.claims, staticOf(t.zoneOf(name), name)).kept
 }
 
-// explainSet returns a set with the parts of the claims kept at its name.
-func explainSet(set *RRSet, kept []contribution) ExplainedSet {
+// explainSet returns a set of the zone with the parts of the claims kept at its
+// name, or its place in the zone's file.
+func explainSet(set *RRSet, kept []contribution, b *building) ExplainedSet {
 	explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
 	for _, data := range set.Data {
 		explained.Data = append(explained.Data, data.Text(set.Type))
+	}
+	if from := b.staticSource(set); from != "" {
+		explained.From = []ExplainedSource{{Object: from}}
+		return explained
 	}
 	for _, c := range kept {
 		if c.claim.Type == set.Type {
@@ -314,6 +319,8 @@ func (r Reason) hint(object string) string {
 		return "choose a name in the domains of the namespace, or widen --namespace-domains"
 	case ReasonConflict, ReasonCNAMEConflict:
 		return "explain the winner: another object holds the name; change one of the two"
+	case ReasonStatic:
+		return "compare " + object + " with the zone file that the message names: what stands in the file wins"
 	case ReasonOutOfZone:
 		return "serve the domain with --zone"
 	}

@@ -23,15 +23,15 @@ func (t *Table) Records(origin, from Name, limit int) (sets []ListedSet, next Na
 		if len(sets) >= limit && len(n.sets) > 0 {
 			return sets, n.name
 		}
-		sets = t.listNode(sets, n)
+		sets = t.listNode(sets, n, b)
 	}
 	return sets, ""
 }
 
-func (t *Table) listNode(sets []ListedSet, n *node) []ListedSet {
+func (t *Table) listNode(sets []ListedSet, n *node, b *building) []ListedSet {
 	kept := t.kept(n.name)
 	for _, set := range n.sets {
-		sets = append(sets, ListedSet{n.name, explainSet(set, kept)})
+		sets = append(sets, ListedSet{n.name, explainSet(set, kept, b)})
 	}
 	return sets
 }
@@ -68,7 +68,7 @@ func (t *Table) RecordsAt(origin, name Name) []ListedSet {
 	if n == nil {
 		return nil
 	}
-	return t.listNode(nil, n)
+	return t.listNode(nil, n, b)
 }
 
 // Reasons returns all reasons that there are.
@@ -78,6 +78,6 @@ func Reasons() []Reason {
 		ReasonInvalidValue, ReasonTemplate, ReasonOptOut, ReasonClass, ReasonNamespace, ReasonAnnotation, ReasonLabel, ReasonServiceType,
 		ReasonHostnameSource, ReasonDomain, ReasonNamespaceDomain, ReasonTargetNet, ReasonRecordType, ReasonNotReady, ReasonParent,
 		ReasonGatewayFilter, ReasonNotAccepted, ReasonListener, ReasonHeld, ReasonStaleStatus, ReasonUnreadable, ReasonOutOfZone,
-		ReasonConflict, ReasonCNAMEConflict, ReasonIgnoredProperty,
+		ReasonConflict, ReasonCNAMEConflict, ReasonStatic, ReasonIgnoredProperty,
 	}
 }

@@ -82,7 +82,7 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 		a.Authoritative = len(a.Section) > 0
 		cut := found.node.set(TypeNS)
 		a.Authority = append(a.Authority, Entry{cut.Name, cut})
-		s.addAddresses(a, cut)
+		s.addAddresses(a, cut, cut.Name)
 		return ""
 	case findDNAME:
 		next := s.redirect(a, found.node.set(TypeDNAME), q, links)
@@ -103,7 +103,7 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 	if set != nil {
 		a.Kind = Hit
 		a.Section = append(a.Section, Entry{q, set})
-		s.addAddresses(a, set)
+		s.addAddresses(a, set, q)
 		return ""
 	}
 	if alias := found.node.set(TypeCNAME); alias != nil {
@@ -176,17 +176,21 @@ func (a *Answer) holds(set *RRSet) bool {
 
 // addAddresses puts the addresses of the names that set points at into the
 // additional section, where they are ours: glue for a delegation (RFC 9471),
-// a service to the client for MX (RFC 1035) and SRV (RFC 2782).
-func (s *Snapshot) addAddresses(a *Answer, set *RRSet) {
+// a service to the client for MX (RFC 1035), SRV (RFC 2782), SVCB and HTTPS (RFC
+// 9460 section 4.1). owner is the name that the set answers for.
+func (s *Snapshot) addAddresses(a *Answer, set *RRSet, owner Name) {
 	switch set.Type {
-	case TypeNS, TypeMX, TypeSRV:
+	case TypeNS, TypeMX, TypeSRV, TypeSVCB, TypeHTTPS:
 	default:
 		return
 	}
 	for i, data := range set.Data {
-		target := data.Target(set.Type)
+		target := effectiveTarget(set.Type, data, owner)
+		if target == "" || pointsEarlier(set, i, target, owner) {
+			continue
+		}
 		zone := s.ZoneOf(target)
-		if zone == nil || pointsEarlier(set, i, target) {
+		if zone == nil {
 			continue
 		}
 		n := zone.tree.get(target)
@@ -201,11 +205,25 @@ func (s *Snapshot) addAddresses(a *Answer, set *RRSet) {
 	}
 }
 
+// effectiveTarget returns the name whose addresses a client of the record wants.
+// A root in SVCB and HTTPS is the owner itself, and in AliasMode nothing (RFC 9460
+// section 2.5).
+func effectiveTarget(t Type, data Rdata, owner Name) Name {
+	target := data.Target(t)
+	if target != Root || t != TypeSVCB && t != TypeHTTPS {
+		return target
+	}
+	if data[0] == 0 && data[1] == 0 {
+		return ""
+	}
+	return owner
+}
+
 // pointsEarlier reports whether data before index i names the same target, as
 // the SRV records of several ports do.
-func pointsEarlier(set *RRSet, i int, target Name) bool {
+func pointsEarlier(set *RRSet, i int, target, owner Name) bool {
 	for _, data := range set.Data[:i] {
-		if data.Target(set.Type) == target {
+		if effectiveTarget(set.Type, data, owner) == target {
 			return true
 		}
 	}

@@ -29,6 +29,8 @@ const (
 	TypeDNAME Type = Type(dns.TypeDNAME)
 	TypeDS    Type = Type(dns.TypeDS)
 	TypeHINFO Type = Type(dns.TypeHINFO)
+	TypeSVCB  Type = Type(dns.TypeSVCB)
+	TypeHTTPS Type = Type(dns.TypeHTTPS)
 	TypeANY   Type = Type(dns.TypeANY)
 )
 
@@ -134,8 +136,8 @@ func (r Rdata) Text(t Type) string {
 		return Name(r).FQDN()
 	}
 	rr, err := r.unpack(t)
-	if err != nil {
-		return fmt.Sprintf("\\# %d %X", len(r), string(r)) // RFC 3597 section 5
+	if _, unknown := rr.(*dns.RFC3597); err != nil || unknown {
+		return strings.TrimSuffix(fmt.Sprintf("\\# %d %X", len(r), string(r)), " ") // RFC 3597 section 5
 	}
 	return strings.TrimPrefix(rr.String(), rr.Header().String())
 }
@@ -153,14 +155,14 @@ func (r Rdata) unpack(t Type) (dns.RR, error) {
 	return rr, nil
 }
 
-// Target returns the name that the data of an NS, CNAME, DNAME, PTR, MX or SRV
-// record points at, in canonical form, or the zero Name for other types.
+// Target returns the name that the data of an NS, CNAME, DNAME, PTR, MX, SRV, SVCB
+// or HTTPS record points at, in canonical form, or the zero Name for other types.
 func (r Rdata) Target(t Type) Name {
 	skip := 0
 	switch t {
 	case TypeCNAME, TypeNS, TypePTR, TypeDNAME:
 		return Name(r) // canonical since ParseRdata
-	case TypeMX:
+	case TypeMX, TypeSVCB, TypeHTTPS:
 		skip = 2
 	case TypeSRV:
 		skip = 6

@@ -8,9 +8,13 @@ import (
 )
 
 // settleName settles one name and brings its zone, its reason on the wire and
-// the counts up to date.
-func (t *Table) settleName(name Name, result *Commit) {
+// the counts up to date. byObjects says that objects changed what they ask for
+// there, and not a zone file alone.
+func (t *Table) settleName(name Name, byObjects bool, result *Commit) {
 	e := t.names[name]
+	if e == nil {
+		e = &entry{} // of static records alone
+	}
 	b := t.zoneOf(name)
 	settled := t.settle(name, e.claims, b)
 	for i := range e.lost {
@@ -23,8 +27,9 @@ func (t *Table) settleName(name Name, result *Commit) {
 	e.lost = settled.lost
 	t.noteHeld(e, settled.holding())
 	if b != nil {
-		b.update(name, settled.sets, settled.claimed, &result.Changes)
-		t.setReason(name, e, len(settled.sets) > 0)
+		b.update(name, settled.sets, settled.claimed, byObjects, &result.Changes)
+		t.pending[b] = struct{}{}
+		t.setReason(name, e, len(settled.sets) > 0 || len(b.static[name]) > 0)
 	}
 	if len(e.claims) == 0 && len(e.skipped) == 0 {
 		delete(t.names, name)
@@ -112,7 +117,7 @@ func (t *Table) settle(name Name, claims []contribution, b *building) settlement
 		}
 		return s
 	}
-	s := t.arbitrate(name, claims)
+	s := t.arbitrate(name, claims, staticOf(b, name))
 	s.claimed = len(s.kept) > 0
 	if b != nil {
 		s.build(name, b, t.options.DefaultTTL)
@@ -120,14 +125,23 @@ func (t *Table) settle(name Name, claims []contribution, b *building) settlement
 	return s
 }
 
-// arbitrate settles the contests between the claims on one name, whatever the
-// zones.
-func (t *Table) arbitrate(name Name, claims []contribution) settlement {
+// staticOf returns the static sets of a name in a zone; b may be nil.
+func staticOf(b *building, name Name) []StaticSet {
+	if b == nil {
+		return nil
+	}
+	return b.static[name]
+}
+
+// arbitrate settles the contests between the claims on one name, and with what
+// a zone file says there.
+func (t *Table) arbitrate(name Name, claims []contribution, static []StaticSet) settlement {
 	s := settlement{kept: claims}
 	if len(claims) > 1 {
 		s.kept = slices.SortedStableFunc(slices.Values(claims), contribution.precedence)
 		s.contest(t.options.Policy)
 	}
+	s.dropStatic(name, static)
 	if len(claims) > 1 || len(claims) == 1 && len(claims[0].claim.Targets) > 1 {
 		s.dropAliases(name)
 	}
@@ -380,7 +394,7 @@ func (t *Table) endpoints(name Name, e *entry) []Endpoint {
 		return nil
 	}
 	var list []Endpoint
-	for _, c := range t.arbitrate(name, e.claims).kept {
+	for _, c := range t.arbitrate(name, e.claims, staticOf(t.zoneOf(name), name)).kept {
 		claim := c.claim
 		if claim.Type == TypeNone || len(claim.Targets) == 0 {
 			continue

@@ -17,14 +17,20 @@ type Snapshot struct {
 	// Committed is when the snapshot was made.
 	Committed time.Time
 
-	zones   map[Name]*Zone
+	index   map[Name]int // origin -> place of its zone in pages
+	pages   pages
 	origins []Name // sorted canonically
 	// reasons holds, by canonical key, why a name (or a part of it) is missing.
 	reasons *iradix.Tree[reason]
 }
 
 // Zone returns the zone of that origin, or nil.
-func (s *Snapshot) Zone(origin Name) *Zone { return s.zones[origin] }
+func (s *Snapshot) Zone(origin Name) *Zone {
+	if i, ok := s.index[origin]; ok {
+		return s.pages.at(i)
+	}
+	return nil
+}
 
 // Origins returns the zones' names in canonical order. The caller must not
 // modify the slice.
@@ -33,8 +39,8 @@ func (s *Snapshot) Origins() []Name { return s.origins }
 // ZoneOf returns the zone with the longest origin that n lies in, or nil.
 func (s *Snapshot) ZoneOf(n Name) *Zone {
 	for rest := n; rest != ""; rest = rest.Parent() {
-		if z := s.zones[rest]; z != nil {
-			return z
+		if i, ok := s.index[rest]; ok {
+			return s.pages.at(i)
 		}
 	}
 	return nil

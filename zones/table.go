@@ -49,8 +49,15 @@ type Table struct {
 	objects map[Owner]*object
 	names   map[Name]*entry
 	dirty   map[Name]struct{}
-	reasons *iradix.Txn[reason]
-	counts  counts
+	// dirtyStatic are the names whose static or own records changed, pending the
+	// zones with something to publish or a serial to step.
+	dirtyStatic map[staticKey]struct{}
+	pending     map[*building]struct{}
+	index       map[Name]int // places of the zones in pages; frozen
+	pages       pages        // of the last snapshot
+	servers     map[Name]int // name servers, by how many zones have them of their Origin
+	reasons     *iradix.Txn[reason]
+	counts      counts
 
 	ready    bool
 	waiting  string
@@ -90,10 +97,14 @@ func NewTable(options Options) *Table {
 		objects: map[Owner]*object{},
 		names:   map[Name]*entry{},
 		dirty:   map[Name]struct{}{},
+		servers: map[Name]int{},
+		pending: map[*building]struct{}{},
 		reasons: iradix.New[reason]().Txn(),
 		counts:  newCounts(),
 		stale:   true,
 		waiting: "the first synchronisation",
+
+		dirtyStatic: map[staticKey]struct{}{},
 	}
 	for i, source := range options.Sources {
 		t.rank[source] = i
@@ -282,20 +293,31 @@ type Change struct {
 func (t *Table) Commit(now time.Time) Commit {
 	var result Commit
 	for name := range t.dirty {
-		t.settleName(name, &result)
+		t.settleName(name, true, &result)
 	}
-	if len(t.dirty) > 0 {
+	for key := range t.dirtyStatic {
+		t.settleStatic(key, &result)
+	}
+	if len(t.dirty) > 0 || len(t.dirtyStatic) > 0 {
 		t.stale = true
 		t.dirty = map[Name]struct{}{}
+		t.dirtyStatic = map[staticKey]struct{}{}
 	}
 	sortChanges(result.Changes)
-	for _, origin := range t.origins {
-		if again := t.zones[origin].step(now); !again.IsZero() {
+	changed := map[int]*Zone{}
+	for b := range t.pending {
+		if again := b.step(now); again.IsZero() {
+			delete(t.pending, b)
+		} else {
 			result.Again = again
 		}
-		t.stale = t.stale || t.zones[origin].changed
+		if b.changed {
+			changed[b.at] = b.publish()
+			t.stale = true
+		}
 	}
 	if t.stale {
+		t.pages = t.pages.with(changed)
 		t.snapshot = t.publish(now)
 		t.stale = false
 	}
@@ -306,16 +328,13 @@ func (t *Table) Commit(now time.Time) Commit {
 }
 
 func (t *Table) publish(now time.Time) *Snapshot {
-	snap := &Snapshot{
+	return &Snapshot{
 		Ready:     t.ready,
 		Waiting:   t.waiting,
 		Committed: now,
-		zones:     make(map[Name]*Zone, len(t.zones)),
+		index:     t.index,
+		pages:     t.pages,
 		origins:   t.origins,
 		reasons:   t.reasons.CommitOnly(),
 	}
-	for origin, b := range t.zones {
-		snap.zones[origin] = b.publish()
-	}
-	return snap
 }

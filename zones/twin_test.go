@@ -106,7 +106,7 @@ func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string,
 		if ns := zone.set(name, "NS"); ns != nil && name != zone.origin && !(name == qname && qtype == "DS") {
 			a.kind, a.authoritative = "delegation", len(a.section) > 0
 			a.authority = ns.lines(name)
-			a.additional = twinAddresses(zones, ns)
+			a.additional = twinAddresses(zones, ns, name)
 			return ""
 		}
 		// 3c, first half: what is below a DNAME is redirected, though there were
@@ -137,7 +137,7 @@ func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string,
 	if set := zone.match(source, qtype); set != nil {
 		a.kind = "hit"
 		a.section = append(a.section, set.lines(qname)...)
-		a.additional = twinAddresses(zones, set)
+		a.additional = twinAddresses(zones, set, qname)
 		return ""
 	}
 	if alias := zone.set(source, "CNAME"); alias != nil {
@@ -178,7 +178,7 @@ func (z *twinZone) match(name, qtype string) *twinSet {
 	if qtype != "ANY" {
 		return z.set(name, qtype)
 	}
-	for _, kind := range []string{"A", "AAAA", "CNAME", "NS", "SOA", "MX", "TXT", "SRV", "DNAME"} {
+	for _, kind := range []string{"A", "AAAA", "CNAME", "NS", "SOA", "MX", "TXT", "SRV", "DNAME", "SVCB", "HTTPS"} {
 		if set := z.set(name, kind); set != nil {
 			return set
 		}
@@ -213,16 +213,24 @@ func (z *twinZone) soa() []string {
 	return set.lines(z.origin)
 }
 
-// twinAddresses lists the addresses of the names that NS, MX and SRV records
+// twinAddresses lists the addresses of the names that NS, MX, SRV, SVCB and HTTPS records
 // point at, each name once, wherever we have them.
-func twinAddresses(zones []twinZone, set *twinSet) []string {
-	if set.kind != "NS" && set.kind != "MX" && set.kind != "SRV" {
+func twinAddresses(zones []twinZone, set *twinSet, owner string) []string {
+	field := map[string]int{"NS": 0, "MX": 1, "SRV": 3, "SVCB": 1, "HTTPS": 1}
+	at, points := field[set.kind]
+	if !points {
 		return nil
 	}
 	var lines, done []string
 	for _, data := range set.data {
 		fields := strings.Fields(data)
-		target := fields[len(fields)-1]
+		target := fields[at]
+		if target == "." && (set.kind == "SVCB" || set.kind == "HTTPS") {
+			if fields[0] == "0" {
+				continue
+			}
+			target = owner
+		}
 		zone := twinNearest(zones, target)
 		if zone == nil || slices.Contains(done, target) {
 			continue

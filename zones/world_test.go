@@ -34,9 +34,9 @@ func (c *octetChooser) IntN(n int) int {
 var (
 	worldLabels = [...]string{"a", "b", "*", acmeChallenge}
 	worldLong   = strings.Repeat("l", 60)
-	worldTypes  = [...]Type{TypeA, TypeAAAA, TypeTXT, TypeCNAME, TypeCNAME, TypeDNAME, TypeNS, TypeMX, TypeSRV, TypeNone}
+	worldTypes  = [...]Type{TypeA, TypeAAAA, TypeTXT, TypeCNAME, TypeCNAME, TypeDNAME, TypeNS, TypeMX, TypeSRV, TypeNone, TypeSVCB, TypeHTTPS}
 	// worldQueries are the types that properties ask for.
-	worldQueries = [...]Type{TypeA, TypeTXT, TypeCNAME, TypeDNAME, TypeNS, TypeSOA, TypeDS, TypeMX, TypeSRV, TypeANY}
+	worldQueries = [...]Type{TypeA, TypeTXT, TypeCNAME, TypeDNAME, TypeNS, TypeSOA, TypeDS, TypeMX, TypeSRV, TypeSVCB, TypeHTTPS, TypeANY}
 )
 
 // draw makes a world of up to so many objects in the namespaces given.
@@ -117,6 +117,12 @@ func drawTarget(c chooser, t Type) string {
 		return fmt.Sprintf("%q", worldLabels[c.IntN(len(worldLabels))])
 	case TypeMX:
 		return "10 " + drawName(c).FQDN()
+	case TypeSVCB, TypeHTTPS:
+		target := drawName(c).FQDN()
+		if c.IntN(2) == 0 {
+			target = "."
+		}
+		return fmt.Sprintf("%d %s", c.IntN(3), target)
 	case TypeSRV:
 		return fmt.Sprintf("0 50 %d %s", 80+c.IntN(2), drawName(c).FQDN())
 	case TypeDNAME:

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/sources/manifest"
+	"github.com/clusterzone/clusterzone/zonefile"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -65,6 +66,7 @@ type pipeline struct {
 	store      *zones.Store
 	feed       *sources.Feed
 	crdStatus  bool
+	files      *zonefile.Set // of --zone-file; empty without any
 }
 
 // pipelineOptions are what differs between the commands.
@@ -73,7 +75,8 @@ type pipelineOptions struct {
 	stateFile string
 	hold      time.Duration // of the last good addresses
 	onCommit  func(zones.Commit)
-	crdStatus bool // write the status of DNSEndpoints
+	crdStatus bool        // write the status of DNSEndpoints
+	zoneFault func(error) // gets what stops a zone file's reading; nil lets it stop the program
 }
 
 // assemble builds the pipeline from settings. An error says which flag can't
@@ -100,7 +103,13 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Policy:     policy,
 		DefaultTTL: uint32(s.zone.ttl / time.Second),
 	})
-	from := "the API server"
+	if err := p.loadZoneFiles(table, o.zoneFault); err != nil {
+		return nil, err
+	}
+	from, needs := "the API server", p.translator.Needs()
+	if s.alone() {
+		from, needs = "the zone files", nil
+	}
 	if len(s.origin.manifests) > 0 {
 		from = "the manifests"
 	}
@@ -108,7 +117,7 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Table:      table,
 		Store:      p.store,
 		Translator: p.translator,
-		Needs:      p.translator.Needs(),
+		Needs:      needs,
 		From:       from,
 		Log:        log,
 		OnCommit:   o.onCommit,
@@ -171,6 +180,9 @@ func (s *originSettings) check() error {
 // watch feeds the pipeline until ctx is done. set holds the manifests, and is
 // nil where the objects come from a cluster.
 func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *manifest.Set) error {
+	if p.settings.alone() {
+		return nil
+	}
 	if set != nil {
 		return set.Run(ctx, p.log, p.feed)
 	}
@@ -236,6 +248,8 @@ func (p *pipeline) once(ctx context.Context, stdin io.Reader) error {
 	}
 	if set != nil {
 		set.Report(p.feed)
+	}
+	if set != nil || p.settings.alone() {
 		p.feed.Apply()
 		return nil
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-const checkHelp = `Validate flags, config file and objects, and exit.
+const checkHelp = `Validate flags, config file, zone files and objects, and exit.
 
-Each finding is one line: a manifest that can't be read, or something that an
+Each finding is one line: a manifest or zone file that can't be read or is odd,
+or something that an
 object asks for and can't get until its author mends it. What filters leave out
 and what waits for an address is no finding; "clusterzone explain" tells that.
 
@@ -48,7 +49,8 @@ func check(cmd *cobra.Command, settings *objectSettings) error {
 		return err
 	}
 	var found []string
-	p, err := settings.assemble(quiet(log), pipelineOptions{onCommit: func(commit zones.Commit) {
+	fault := func(err error) { found = append(found, err.Error()) }
+	p, err := settings.assemble(quiet(log), pipelineOptions{zoneFault: fault, onCommit: func(commit zones.Commit) {
 		for _, skip := range commit.Skipped {
 			if skip.Reason.Mendable() {
 				found = append(found, skip.String())
@@ -57,6 +59,9 @@ func check(cmd *cobra.Command, settings *objectSettings) error {
 	}})
 	if err != nil {
 		return err
+	}
+	for _, finding := range p.files.Findings() {
+		found = append(found, finding.Error())
 	}
 	unread, err := p.readAll(cmd)
 	if err != nil {

@@ -15,6 +15,7 @@ type collector struct {
 	records, names, serial              *prometheus.Desc
 	claims, skipped, held               *prometheus.Desc
 	synced, objects, lastEvent, problem *prometheus.Desc
+	unreadable                          *prometheus.Desc
 }
 
 func newCollector(p *pipeline) *collector {
@@ -22,20 +23,21 @@ func newCollector(p *pipeline) *collector {
 		return prometheus.NewDesc("clusterzone_"+name, help, labels, nil)
 	}
 	return &collector{
-		pipeline:  p,
-		ready:     desc("ready", "1 when queries get answers, 0 while the first synchronisation is waited for."),
-		committed: desc("snapshot_timestamp_seconds", "When the snapshot that is served was made, in Unix time."),
-		saved:     desc("saved_state_timestamp_seconds", "When the saved state was saved that is still served in part, in Unix time; 0 when none is."),
-		records:   desc("zone_records", "Records served.", "zone", "type"),
-		names:     desc("zone_names", "Names that exist, empty non-terminals included.", "zone"),
-		serial:    desc("zone_serial", "Serial of the zone's SOA.", "zone"),
-		claims:    desc("claims", "Record sets and names that objects ask for.", "source"),
-		skipped:   desc("skipped", "What objects ask for and do not get.", "source", "reason"),
-		held:      desc("held_names", "Names whose records are the last good ones of objects whose status has lost the addresses."),
-		synced:    desc("source_synced", "1 when the source's objects were read whole once.", "source"),
-		objects:   desc("source_objects", "Objects that the source knows.", "source"),
-		lastEvent: desc("kind_last_event_timestamp_seconds", "When the last event of the kind was applied, in Unix time; 0 before the first.", "source", "kind"),
-		problem:   desc("kind_unreadable", "1 when objects of the kind can't be read now.", "source", "kind"),
+		pipeline:   p,
+		ready:      desc("ready", "1 when queries get answers, 0 while the first synchronisation is waited for."),
+		committed:  desc("snapshot_timestamp_seconds", "When the snapshot that is served was made, in Unix time."),
+		saved:      desc("saved_state_timestamp_seconds", "When the saved state was saved that is still served in part, in Unix time; 0 when none is."),
+		records:    desc("zone_records", "Records served.", "zone", "type"),
+		names:      desc("zone_names", "Names that exist, empty non-terminals included.", "zone"),
+		serial:     desc("zone_serial", "Serial of the zone's SOA.", "zone"),
+		claims:     desc("claims", "Record sets and names that objects ask for.", "source"),
+		skipped:    desc("skipped", "What objects ask for and do not get.", "source", "reason"),
+		held:       desc("held_names", "Names whose records are the last good ones of objects whose status has lost the addresses."),
+		synced:     desc("source_synced", "1 when the source's objects were read whole once.", "source"),
+		objects:    desc("source_objects", "Objects that the source knows.", "source"),
+		lastEvent:  desc("kind_last_event_timestamp_seconds", "When the last event of the kind was applied, in Unix time; 0 before the first.", "source", "kind"),
+		unreadable: desc("zone_file_unreadable", "1 when the zone's file can't be read now, so that the zone stays as it was.", "zone"),
+		problem:    desc("kind_unreadable", "1 when objects of the kind can't be read now.", "source", "kind"),
 	}
 }
 
@@ -72,6 +74,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(c.skipped, float64(count), kind.Source, string(kind.Reason))
 	}
 	gauge(c.held, float64(counts.Held))
+	broken := map[zones.Name]bool{}
+	for _, problem := range c.pipeline.files.Problems() {
+		broken[problem.Origin] = true
+	}
+	for _, origin := range c.pipeline.files.Origins() {
+		gauge(c.unreadable, number(broken[origin]), origin.String())
+	}
 	for _, source := range status.Sources {
 		gauge(c.synced, number(source.Synced), source.Source)
 		gauge(c.objects, float64(source.Objects), source.Source)

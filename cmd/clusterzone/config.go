@@ -119,19 +119,29 @@ func resolveFile(cmd *cobra.Command, given map[string]bool, path string) error {
 			return fmt.Errorf("%s:%d: %s stands in line %d already; write it once, with a list of values if it needs several", path, key.Line, key.Value, line)
 		}
 		seen[key.Value] = key.Line
-		if !known[key.Value] {
+		name, read := key.Value, scalars
+		if name == zonesKey {
+			name, read = "zone-file", zoneFileValues
+			if line, twice := seen[name]; twice {
+				return fmt.Errorf("%s:%d: zone files stand in line %d already; write zones or zone-file, not both", path, key.Line, line)
+			}
+			seen[name] = key.Line
+		}
+		if !known[name] {
 			return fmt.Errorf("%s:%d: %s is no setting of clusterzone; %s", path, key.Line, key.Value, nearKey(key.Value, known))
 		}
-		f := cmd.Flags().Lookup(key.Value)
-		if f == nil || given[key.Value] {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || given[name] {
 			continue // of another command, or said already by what wins over the file
 		}
-		values, err := scalars(value)
+		values, err := read(value)
 		if err == nil {
 			err = setFlag(f, values)
 		}
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", path, value.Line, err)
+			at := lineError{value.Line, err}
+			errors.As(err, &at)
+			return fmt.Errorf("%s:%d: %w", path, at.line, at.error)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ for at the name and not given, the winner where several objects want it, the
 wildcard that matches, and the next thing to check.
 
 It asks the running server at --admin-address. With --manifests, --kubeconfig,
---context or --server it reads the objects itself, with the same flags as serve.
+--context or --server, or zone files alone, it reads the objects itself, with the same flags as serve.
 
 Example:
 
@@ -99,7 +99,7 @@ func (p *pipeline) explain(name zones.Name, kind zones.Type) *zones.Explanation 
 // explain asks a running server, or reads the objects itself where a flag says
 // from where.
 func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Name, kind zones.Type) (*zones.Explanation, error) {
-	if len(s.origin.manifests) == 0 && s.origin.kubeconfig == "" && s.origin.context == "" && s.origin.server == "" {
+	if !s.alone() && len(s.origin.manifests) == 0 && s.origin.kubeconfig == "" && s.origin.context == "" && s.origin.server == "" {
 		return askServer(cmd.Context(), admin, name, kind)
 	}
 	log, err := s.general.logger(cmd.ErrOrStderr())

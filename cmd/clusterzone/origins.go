@@ -22,6 +22,11 @@ func (s *zoneSettings) build(fromFilters []zones.Name, listen []string) ([]zones
 	if len(s.zones) == 0 {
 		names = fromFilters
 	}
+	files, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	names = withFiles(names, files)
 	servers, err := s.servers()
 	if err != nil {
 		return nil, err
@@ -56,31 +61,47 @@ func (s *zoneSettings) build(fromFilters []zones.Name, listen []string) ([]zones
 func (s *zoneSettings) names() ([]zones.Name, error) {
 	var names []zones.Name
 	for _, text := range s.zones {
-		name, err := zones.ParseHost(text)
-		if text == "." {
-			name, err = zones.Root, nil
-		}
+		name, err := parseZone(text)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("--zone=%s is no domain: %w; write it like corp.test", text, err)
-		case name.IsWildcard():
-			return nil, fmt.Errorf("--zone=%s is a wildcard; name the domain itself: %s", text, name.Parent())
+			return nil, fmt.Errorf("--zone=%s %w", text, err)
 		case slices.Contains(names, name):
 			return nil, fmt.Errorf("--zone=%s is given twice; give each zone once", text)
-		case name.Child("hostmaster") == "":
-			return nil, fmt.Errorf("--zone=%s is too long: no name below it would fit", text)
 		}
 		names = append(names, name)
 	}
 	return names, nil
 }
 
-// reverse returns the zones of --zone that hold the names of addresses.
+// parseZone reads the name of a zone; the error goes on from the words given.
+func parseZone(text string) (zones.Name, error) {
+	name, err := zones.ParseHost(text)
+	if text == "." {
+		name, err = zones.Root, nil
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("is no domain: %w; write it like corp.test", err)
+	case name.IsWildcard():
+		return "", fmt.Errorf("is a wildcard; name the domain itself: %s", name.Parent())
+	case name.Child("hostmaster") == "":
+		return "", errors.New("is too long: no name below it would fit")
+	}
+	return name, nil
+}
+
+// reverse returns the zones of --zone and --zone-file that hold the names of
+// addresses.
 func (s *zoneSettings) reverse() ([]zones.Name, error) {
 	names, err := s.names()
 	if err != nil {
 		return nil, err
 	}
+	files, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	names = withFiles(names, files)
 	arpa := zones.Root.Child("arpa")
 	return slices.DeleteFunc(names, func(name zones.Name) bool {
 		return !name.In(arpa.Child("in-addr")) && !name.In(arpa.Child("ip6"))
@@ -156,4 +177,4 @@ func machineAddresses() []netip.Addr {
 	return global
 }
 
-var errNoZone = errors.New("no zone to serve: name the domain with --zone, like --zone corp.test")
+var errNoZone = errors.New("no zone to serve: name the domain with --zone, like --zone corp.test, or its file with --zone-file")

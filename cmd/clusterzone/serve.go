@@ -21,6 +21,7 @@ import (
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
+	"github.com/clusterzone/clusterzone/zonefile"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -103,11 +104,13 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	d.dns = dns
-	if len(objects.origin.manifests) == 0 {
+	switch {
+	case objects.alone():
+	case len(objects.origin.manifests) == 0:
 		if d.client, err = objects.origin.client(); err != nil {
 			return nil, err
 		}
-	} else if serving.events || serving.crdStatus {
+	case serving.events || serving.crdStatus:
 		log.Warn("--events and --crd-status have no effect with --manifests: there is no cluster to write to; changes are served at once without them")
 	}
 	d.pipeline, err = objects.assemble(log, pipelineOptions{
@@ -123,6 +126,10 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	if len(d.pipeline.origins) == 0 {
 		return nil, errNoZone
 	}
+	if objects.alone() {
+		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
+	}
+	zonefile.LogFindings(log, d.pipeline.files.Findings())
 	d.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -207,6 +214,7 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
+	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
 	parts.Go(func() error { return d.dns.Serve(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
@@ -268,7 +276,11 @@ func (d *daemon) committed(commit zones.Commit) {
 
 func originsText(origins []zones.Origin) string {
 	var names []string
-	for _, origin := range origins {
+	for i, origin := range origins {
+		if i == 8 {
+			names = append(names, fmt.Sprintf("and %d more", len(origins)-i))
+			break
+		}
 		names = append(names, origin.Name.String())
 	}
 	return strings.Join(names, ",")

@@ -139,6 +139,7 @@ func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 // zoneSettings say which zones there are and how they are built.
 type zoneSettings struct {
 	zones       []string
+	zoneFiles   []string
 	nameservers []string
 	hostmaster  string
 	ttl         time.Duration
@@ -149,6 +150,7 @@ type zoneSettings struct {
 func (s *zoneSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupZones)
 	f.list(&s.zones, "zone", "serve this `domain` as a zone; repeatable (default: the --domain-filter domains)")
+	f.list(&s.zoneFiles, "zone-file", "`ORIGIN=PATH`: serve the domain as a zone with the records of this master file (RFC 1035), which win over those of objects; read anew when it changes; repeatable; in the config file also zones: [{origin: ORIGIN, file: PATH}]")
 	f.list(&s.nameservers, "nameserver", "`name[=address,...]` of a server for the zones' NS records, the first also for the SOA; repeatable (default: ns1.ZONE with this server's addresses; give it where several replicas serve)")
 	f.text(&s.hostmaster, "hostmaster", "", "`mailbox` name for the zones' SOA (default: hostmaster.ZONE)")
 	f.duration(&s.ttl, "ttl", 300*time.Second, "TTL of records for which neither object nor --min-ttl sets one")

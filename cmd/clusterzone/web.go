@@ -103,7 +103,7 @@ func (d *daemon) metricsHandler() http.Handler {
 }
 
 // readyz answers 200 when queries get answers, and 503 otherwise; the body
-// names what is waited for, and every kind that can't be read.
+// names what is waited for, and every kind and zone file that can't be read.
 func (d *daemon) readyz(w http.ResponseWriter, _ *http.Request) {
 	status := d.pipeline.feed.Status()
 	var body strings.Builder
@@ -135,6 +135,9 @@ func (d *daemon) readyz(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprintf(&body, "  %s can't be read since %s: %v\n", kind.Kind, kind.Since.UTC().Format(time.RFC3339), kind.Problem)
 			}
 		}
+	}
+	for _, problem := range d.pipeline.files.Problems() {
+		fmt.Fprintf(&body, "zone %s stays as it was since %s: %v\n", problem.Origin, problem.Since.UTC().Format(time.RFC3339), problem.Err)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)

@@ -13,10 +13,12 @@ import (
 var ours = map[string][]string{
 	"zones":           {},
 	"server":          {"zones"},
-	"sources":         {"zones"},
-	"cmd/clusterzone": {"server", "sources", "zones"},
+	"sources":         {"zones", "filewatch"},
+	"zonefile":        {"zones", "filewatch"},
+	"filewatch":       {},
+	"cmd/clusterzone": {"server", "sources", "zonefile", "filewatch", "zones"},
 	"test/kubetest":   {},
-	"test/e2e":        {"test/kubetest", "server", "sources", "zones"},
+	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
 	"test/repo":       {}, // its tests read the options of sources
 }
@@ -37,6 +39,12 @@ var badDeps = map[string]map[string]string{
 		"k8s.io/":           "the wire knows no Kubernetes: it answers from snapshots, whoever made them",
 		"sigs.k8s.io/":      "the wire knows no Kubernetes",
 		"github.com/spf13/": "options are handed in as values",
+	},
+	"zonefile": {
+		"k8s.io/":                "master files know no Kubernetes",
+		"sigs.k8s.io/":           "master files know no Kubernetes",
+		"github.com/prometheus/": "counts are returned as values; who serves metrics reads them",
+		"github.com/spf13/":      "options are handed in as values",
 	},
 	"sources": {
 		"github.com/prometheus/client_golang/": "counts are returned as values; who serves metrics reads them",
@@ -71,16 +79,16 @@ var onlyIn = map[string]struct {
 		"Kubernetes types end where claims begin",
 	},
 	"github.com/miekg/dns": {
-		[]string{"zones"},
-		"version 1 of the library ends some day: one file of zones reads record data with it, nothing else needs it",
+		[]string{"zones", "zonefile"},
+		"version 1 of the library ends some day: it reads record data and master files, nothing else needs it",
 	},
 	"github.com/spf13/": {
 		[]string{"cmd/clusterzone"},
 		"flags are the program's; packages take options",
 	},
 	"github.com/fsnotify/": {
-		[]string{"sources/manifest"},
-		"only manifest files are watched",
+		[]string{"filewatch"},
+		"one package knows how files change, whoever reads them",
 	},
 	"github.com/hashicorp/go-immutable-radix/": {
 		[]string{"zones"},
