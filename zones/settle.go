@@ -98,7 +98,7 @@ func sortSkipped(skips []Skipped) {
 type settlement struct {
 	kept    []contribution // in the order of precedence
 	sets    []*RRSet       // for the zone, sorted by type
-	alias   *alias   // the CNAME, in sets or flattened; nil without
+	alias   *alias         // the CNAME, in sets or flattened; nil without
 	claimed bool
 	lost    []Skipped
 }
