@@ -97,6 +97,7 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Sources:    p.translator.Sources(),
 		Policy:     policy,
 		DefaultTTL: uint32(s.zone.ttl / time.Second),
+		Flatten:    s.zone.flatten,
 	})
 	from := "the API server"
 	if len(s.origin.manifests) > 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
+	"github.com/clusterzone/clusterzone/upstream/resolver"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -67,6 +68,7 @@ type daemon struct {
 	events   *cluster.Recorder    // nil without --events
 	registry *prometheus.Registry
 	dns      *server.Server
+	resolver *resolver.Resolver // nil where outside targets are not looked up
 	leaving  leaving
 	synced   bool // a commit was ready; the feed's goroutine's own
 }
@@ -116,6 +118,13 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	}
 	if len(d.pipeline.origins) == 0 {
 		return nil, errNoZone
+	}
+	d.resolver, err = serving.targets.build(log, d.pipeline.store, dns.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if d.resolver != nil {
+		d.registry.MustRegister(newTargetCollector(d.pipeline.store, d.resolver))
 	}
 	d.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -204,6 +213,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.serving.events && d.client != nil {
 		d.events = cluster.NewRecorder(working, d.client, d.log)
 	}
+	if d.resolver != nil {
+		// What a saved state needs, before the first commit tells of more.
+		d.pipeline.feed.View(func(table *zones.Table, _ objectOf) { d.resolver.Update(table.Outside(), nil) })
+		parts.Go(func() error { return d.resolver.Run(working) })
+	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.dns.Serve(working) })
@@ -245,6 +259,9 @@ func (d *daemon) waitForSignal(ctx context.Context) {
 
 // committed logs what is new, and posts events.
 func (d *daemon) committed(commit zones.Commit) {
+	if d.resolver != nil {
+		d.resolver.Update(commit.Wanted, commit.Unwanted)
+	}
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {

@@ -14,7 +14,8 @@ var ours = map[string][]string{
 	"zones":           {},
 	"server":          {"zones"},
 	"sources":         {"zones"},
-	"cmd/clusterzone": {"server", "sources", "zones"},
+	"upstream":        {"zones"},
+	"cmd/clusterzone": {"server", "sources", "upstream", "zones"},
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zones"},
 	"test/script":     {},
@@ -41,6 +42,12 @@ var badDeps = map[string]map[string]string{
 	"sources": {
 		"github.com/prometheus/client_golang/": "counts are returned as values; who serves metrics reads them",
 		"github.com/spf13/cobra":               "options are handed in as values",
+	},
+	"upstream": {
+		"k8s.io/":                "what lies beyond this server is asked for names, whoever needs them",
+		"sigs.k8s.io/":           "what lies beyond this server is asked for names, whoever needs them",
+		"github.com/prometheus/": "counts are returned as values; who serves metrics reads them",
+		"github.com/spf13/":      "options are handed in as values",
 	},
 	"cmd/clusterzone": {
 		"github.com/coredns/": "the program is no CoreDNS and links none of it",
@@ -71,8 +78,8 @@ var onlyIn = map[string]struct {
 		"Kubernetes types end where claims begin",
 	},
 	"github.com/miekg/dns": {
-		[]string{"zones"},
-		"version 1 of the library ends some day: one file of zones reads record data with it, nothing else needs it",
+		[]string{"zones", "upstream/resolver"},
+		"version 1 of the library ends some day: one file of zones reads record data with it, one of the resolver asks with it, nothing else needs it",
 	},
 	"github.com/spf13/": {
 		[]string{"cmd/clusterzone"},
