@@ -44,6 +44,7 @@ const (
 	edeNone = -1 // no extended error
 
 	edeOther            = 0
+	edeStale            = 3
 	edeNotReady         = 14
 	edeProhibited       = 18
 	edeNotAuthoritative = 20

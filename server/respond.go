@@ -209,6 +209,9 @@ func (r *Responder) judge(snap *zones.Snapshot, v *verdict) {
 	case zones.NotOurs:
 		v.rcode = Refused
 		v.ede = extendedError{edeNotAuthoritative, "the name lies in none of the zones served here"}
+	case zones.Unresolved:
+		v.rcode = ServFail
+		v.ede = extendedError{edeOther, a.Reason}
 	case zones.NXDomain:
 		v.rcode = NXDomain
 	case zones.TooLong:
@@ -216,6 +219,9 @@ func (r *Responder) judge(snap *zones.Snapshot, v *verdict) {
 	}
 	if a.Reason != "" && (a.Kind == zones.NoData || a.Kind == zones.NXDomain) {
 		v.ede = extendedError{edeOther, a.Reason}
+	}
+	if a.Stale {
+		v.ede = extendedError{edeStale, "the addresses are the last good ones of a target that can't be looked up now"}
 	}
 	if r.msg.qclass == classANY {
 		v.authoritative = false // RFC 1035 section 6.2

@@ -144,7 +144,7 @@ func TestHoldIsSaid(t *testing.T) {
 	}
 	var x zones.Explanation
 	ft.View(func(table *zones.Table, _ func(zones.Owner) metav1.Object) {
-		x = table.Explain(nameOf(t, "shop.corp.test"), zones.TypeNone)
+		x = table.Explain(nameOf(t, "shop.corp.test"), zones.TypeNone, nil)
 	})
 	if want := "shop.corp.test is served with the last good addresses of ingress web/shop, held until 2027-01-15T08:05:01Z"; x.Detail != want {
 		t.Errorf("explain says %q, want %q", x.Detail, want)

@@ -11,7 +11,7 @@ const (
 	// NotOurs: the name lies in none of the zones. REFUSED with EDE 20.
 	NotOurs
 	// Hit: the answer section is complete, or ends in a CNAME whose target is
-	// not ours. NOERROR.
+	// not ours and either isn't looked up or has no addresses of the type. NOERROR.
 	Hit
 	// NoData: the last name exists, without records of the type. NOERROR, the
 	// SOA in the authority section (RFC 2308 section 2.2).
@@ -25,11 +25,15 @@ const (
 	// TooLong: a DNAME substitution gave a name over 255 octets. YXDOMAIN
 	// (RFC 6672 section 2.2).
 	TooLong
+	// Unresolved: the name leads to a target outside of our zones, whose
+	// addresses are not known. SERVFAIL with the reason, never NXDOMAIN or NODATA
+	// (DESIGN rule 4). The sections are empty.
+	Unresolved
 )
 
 // String returns the kind in words.
 func (k Kind) String() string {
-	return [...]string{"not ready", "not ours", "hit", "nodata", "nxdomain", "delegation", "name too long"}[k]
+	return [...]string{"not ready", "not ours", "hit", "nodata", "nxdomain", "delegation", "name too long", "unresolved"}[k]
 }
 
 // An Entry is one record set in a section. Owner is the name to write before
@@ -59,8 +63,14 @@ type Answer struct {
 	// Wildcard is the wildcard name that matched, or the zero Name.
 	Wildcard Name
 	// Reason says why a negative answer is negative, when an object asked for
-	// the name: "ingress shop/web: status has no load-balancer address yet".
+	// the name: "ingress shop/web: status has no load-balancer address yet". An
+	// Unresolved answer always has one.
 	Reason string
+	// Stale says that the addresses of an outside target are older than their
+	// TTL, since it can't be looked up now (RFC 8767).
+	Stale bool
+
+	flat flattening
 }
 
 // reset empties a for the next lookup and keeps its memory.

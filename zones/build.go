@@ -61,7 +61,7 @@ func (t *Table) buildOrigins() {
 		b.edit = b.zone.tree.edit(b.zone.origin.Name, 0)
 		for name, sets := range b.base {
 			sortSets(sets)
-			b.put(name, b.edit.get(name), sets, false)
+			b.put(name, b.edit.get(name), sets, false, nil)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (t *Table) zoneOf(name Name) *building {
 
 // put gives a name its sets and keeps count of the records; old is its node
 // until now, or nil.
-func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool) {
+func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool, link *alias) {
 	if old != nil {
 		for _, set := range old.sets {
 			b.records[set.Type] -= len(set.Data)
@@ -118,7 +118,7 @@ func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool) {
 	for _, set := range sets {
 		b.records[set.Type] += len(set.Data)
 	}
-	b.edit.put(name, old, sets, claimed)
+	b.edit.put(name, old, sets, claimed, link)
 	b.changed = true
 }
 
@@ -179,19 +179,28 @@ func (b *building) putSOA(origin Origin) (negative *RRSet) {
 	apex := b.edit.get(origin.Name) // there since buildOrigins gave it the NS set
 	sets := append(deleteFunc(apex.sets, func(set *RRSet) bool { return set.Type == TypeSOA }), soa)
 	sortSets(sets)
-	b.put(origin.Name, apex, sets, apex.claimed)
+	b.put(origin.Name, apex, sets, apex.claimed, apex.alias)
 	return negative
 }
 
-// update replaces the sets that objects gave a name, and notes the changes.
-// byObjects says that these may be the objects' doing, not the zone file's alone.
-func (b *building) update(name Name, sets []*RRSet, claimed, byObjects bool, changes *[]Change) {
-	sets = b.withBase(name, sets)
+// update replaces the sets and the alias that objects gave a name, and notes the
+// changes. byObjects says that these may be the objects' doing, not the zone
+// file's alone. It returns the alias until now and the one from now on.
+func (b *building) update(name Name, s *settlement, byObjects bool, changes *[]Change) (was, link *alias) {
+	link = s.alias
+	sets := b.withBase(name, s.sets, link != nil)
+	if link == nil {
+		link = b.staticAlias(name)
+	}
+	claimed := s.claimed
 	var old []*RRSet
 	wasClaimed := false
 	n := b.edit.get(name)
 	if n != nil {
-		old, wasClaimed = n.sets, n.claimed
+		old, wasClaimed, was = n.sets, n.claimed, n.alias
+	}
+	if was.equal(link) {
+		link = was // keep the shared one
 	}
 	before := len(*changes)
 	origin := b.zone.origin.Name
@@ -211,19 +220,32 @@ func (b *building) update(name Name, sets []*RRSet, claimed, byObjects bool, cha
 	if len(*changes) > before {
 		b.moved = b.moved || byObjects
 		b.fileMoved = true
-	} else if claimed == wasClaimed {
-		return
+	} else if claimed == wasClaimed && link == was {
+		return was, link
 	}
 	if soa := findSet(old, TypeSOA); soa != nil {
 		sets = append(sets, soa)
 		sortSets(sets)
 	}
-	b.put(name, n, sets, claimed)
+	b.put(name, n, sets, claimed, link)
+	return was, link
+}
+
+// staticAlias returns the alias that a zone file's CNAME makes, or nil. What a
+// file says is served as it stands: it is never flattened.
+func (b *building) staticAlias(name Name) *alias {
+	for _, static := range b.static[name] {
+		if static.Type == TypeCNAME {
+			return &alias{set: static.RRSet, from: static.From}
+		}
+	}
+	return nil
 }
 
 // withBase adds the static records and the zone's own for the name. Addresses of
-// a name server's name from elsewhere take the place of ours.
-func (b *building) withBase(name Name, sets []*RRSet) []*RRSet {
+// a name server's name from elsewhere, or those of the target that it is
+// flattened to, take the place of ours.
+func (b *building) withBase(name Name, sets []*RRSet, flat bool) []*RRSet {
 	base := b.base[name]
 	for _, static := range b.static[name] {
 		sets = append(sets, static.RRSet)
@@ -235,7 +257,7 @@ func (b *building) withBase(name Name, sets []*RRSet) []*RRSet {
 		sortSets(sets)
 		return sets
 	}
-	claimedAddresses := hasAddresses(sets)
+	claimedAddresses := flat || hasAddresses(sets)
 	for _, set := range base {
 		switch {
 		case (set.Type == TypeA || set.Type == TypeAAAA) && claimedAddresses:

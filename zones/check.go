@@ -89,6 +89,12 @@ func checkSets(n *node, records map[Type]int) error {
 		if i > 0 && n.sets[i-1].Type >= set.Type {
 			return fmt.Errorf("the sets of %s are out of order", n.name)
 		}
+		if set.Type == TypeCNAME && (n.alias == nil || n.alias.flat) {
+			return fmt.Errorf("%s has a CNAME that is not its alias", n.name)
+		}
+		if n.flattened() != nil && (set.Type == TypeCNAME || isAddress(set.Type)) {
+			return fmt.Errorf("%s is flattened and has a %s set of its own", n.name, set.Type)
+		}
 		if set.Type == TypeCNAME && (len(set.Data) > 1 || slices.ContainsFunc(n.sets, besideNoAlias)) {
 			return fmt.Errorf("%s has a CNAME beside other data", n.name)
 		}

@@ -14,7 +14,7 @@ type Explanation struct {
 	// Type is the record type asked for; empty for all of them.
 	Type Type `json:"type,omitempty"`
 	// Outcome is what a query gets: "hit", "nodata", "nxdomain", "delegation",
-	// "not ours", "not ready" or "name too long".
+	// "not ours", "not ready", "name too long" or "unresolved".
 	Outcome string `json:"outcome"`
 	// Detail says the outcome in one sentence.
 	Detail string `json:"detail"`
@@ -26,6 +26,9 @@ type Explanation struct {
 	Records []ExplainedSet `json:"records,omitempty"`
 	// Skipped is all that was asked for at the name and not given.
 	Skipped []ExplainedSkip `json:"skipped,omitempty"`
+	// Outside says what is known of the name outside of our zones that a CNAME
+	// here leads to, where such names are looked up.
+	Outside *ExplainedTarget `json:"outside,omitempty"`
 	// Target explains the name that a CNAME here leads to, where it is ours.
 	Target *Explanation `json:"target,omitempty"`
 	// Next is the next thing to check.
@@ -46,6 +49,9 @@ type ExplainedSource struct {
 	Created     time.Time `json:"created,omitzero"`
 	NameFrom    string    `json:"nameFrom,omitempty"`
 	TargetsFrom string    `json:"targetsFrom,omitempty"`
+	// FlattenedTo is the target whose addresses are served in place of the
+	// object's CNAME.
+	FlattenedTo Name `json:"flattenedTo,omitempty"`
 	// Held is set where the data are the last good ones of an object whose
 	// status has lost its addresses.
 	Held *Hold `json:"held,omitempty"`
@@ -60,17 +66,18 @@ type ExplainedSkip struct {
 }
 
 // Explain says why the question (name, kind) is answered as it is by the last
-// committed snapshot. TypeNone explains all types of the name.
-func (t *Table) Explain(name Name, kind Type) Explanation {
-	return t.explain(name, kind, nil)
-}
-
-// explain explains a name to which the CNAMEs of the names passed lead.
-func (t *Table) explain(name Name, kind Type, passed []Name) Explanation {
+// committed snapshot, with what is known of outside targets (nil where they are
+// not looked up). TypeNone explains all types of the name.
+func (t *Table) Explain(name Name, kind Type, targets *Targets) Explanation {
 	snap := t.snapshot
 	if snap == nil {
 		snap = &Snapshot{}
 	}
+	return t.explain(snap.withTargets(targets), name, kind, nil)
+}
+
+// explain explains a name to which the CNAMEs of the names passed lead.
+func (t *Table) explain(snap *Snapshot, name Name, kind Type, passed []Name) Explanation {
 	x := Explanation{Name: name, Type: kind}
 	var a Answer
 	asked := kind
@@ -78,6 +85,9 @@ func (t *Table) explain(name Name, kind Type, passed []Name) Explanation {
 		asked = TypeANY
 	}
 	snap.Lookup(name, asked, &a)
+	if kind == TypeNone && a.Kind == Hit {
+		unresolved(snap, name, &a)
+	}
 	x.Wildcard = a.Wildcard
 	passed = append(passed, name)
 	var loop Name
@@ -90,7 +100,8 @@ func (t *Table) explain(name Name, kind Type, passed []Name) Explanation {
 	if a.Zone != nil {
 		x.Zone, x.Serial = a.Zone.Origin(), a.Zone.Serial()
 	}
-	x.addRecords(t, a.Zone, kind)
+	link := x.addRecords(t, snap, a.Zone, kind)
+	x.addOutside(snap, link)
 	x.addSkipped(t)
 	x.Detail = detail(x, a, snap)
 	x.Next = t.next(x, a, snap)
@@ -110,15 +121,16 @@ func (t *Table) explainTarget(snap *Snapshot, alias *RRSet, kind Type, passed []
 	case slices.Contains(passed, target):
 		return nil, target
 	}
-	explained := t.explain(target, kind, passed)
+	explained := t.explain(snap, target, kind, passed)
 	return &explained, ""
 }
 
 // addRecords lists the sets that stand at the name, or at the wildcard that
-// covers it.
-func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
+// covers it, and the addresses that it is flattened to. It returns the alias
+// there.
+func (x *Explanation) addRecords(t *Table, snap *Snapshot, zone *Zone, kind Type) *alias {
 	if zone == nil {
-		return
+		return nil
 	}
 	at := x.Name
 	if x.Wildcard != "" && zone.tree.get(at) == nil {
@@ -126,14 +138,18 @@ func (x *Explanation) addRecords(t *Table, zone *Zone, kind Type) {
 	}
 	n := zone.tree.get(at)
 	if n == nil {
-		return
+		return nil
 	}
 	kept := t.kept(at)
+	if link := n.flattened(); link != nil {
+		x.addFlattened(snap, link, kind, kept)
+	}
 	for _, set := range n.sets {
 		if kind == TypeNone || kind == TypeANY || set.Type == kind || set.Type == TypeCNAME {
 			x.Records = append(x.Records, explainSet(set, kept, t.zones[zone.Origin()]))
 		}
 	}
+	return n.alias
 }
 
 // kept returns the claims on a name that won, as of the last commit.
@@ -145,26 +161,42 @@ func (t *Table) kept(name Name) []contribution {
 	return t.arbitrate(name, e.claims, staticOf(t.zoneOf(name), name)).kept
 }
 
+// describeSet says what a record set holds, without where it comes from.
+func describeSet(set *RRSet) ExplainedSet {
+	described := ExplainedSet{Type: set.Type, TTL: set.TTL}
+	for _, data := range set.Data {
+		described.Data = append(described.Data, data.Text(set.Type))
+	}
+	return described
+}
+
 // explainSet returns a set of the zone with the parts of the claims kept at its
 // name, or its place in the zone's file.
 func explainSet(set *RRSet, kept []contribution, b *building) ExplainedSet {
-	explained := ExplainedSet{Type: set.Type, TTL: set.TTL}
-	for _, data := range set.Data {
-		explained.Data = append(explained.Data, data.Text(set.Type))
-	}
+	explained := describeSet(set)
 	if from := b.staticSource(set); from != "" {
 		explained.From = []ExplainedSource{{Object: from}}
 		return explained
 	}
 	for _, c := range kept {
 		if c.claim.Type == set.Type {
-			explained.From = append(explained.From, ExplainedSource{c.object.Owner.String(), c.object.Created, c.claim.NameFrom, c.claim.TargetsFrom, c.claim.Held})
+			explained.From = append(explained.From, c.explained())
 		}
 	}
 	if explained.From == nil {
 		explained.From = []ExplainedSource{{Object: "clusterzone", NameFrom: "the zone's own records"}}
 	}
 	return explained
+}
+
+func (c contribution) explained() ExplainedSource {
+	return ExplainedSource{
+		Object:      c.object.Owner.String(),
+		Created:     c.object.Created,
+		NameFrom:    c.claim.NameFrom,
+		TargetsFrom: c.claim.TargetsFrom,
+		Held:        c.claim.Held,
+	}
 }
 
 // addSkipped lists the skips at the name, and at the wildcards that would
@@ -224,6 +256,8 @@ func detail(x Explanation, a Answer, snap *Snapshot) string {
 		return "the sources have not synced yet: queries get SERVFAIL; waiting for " + snap.Waiting
 	case Delegation.String():
 		return fmt.Sprintf("%s is delegated at %s: queries get a referral", x.Name, a.Authority[0].Owner)
+	case Unresolved.String():
+		return a.Reason + ": queries for addresses get SERVFAIL"
 	case TooLong.String():
 		return "a DNAME substitution makes the name too long: queries get YXDOMAIN"
 	case NXDomain.String():
@@ -272,6 +306,8 @@ func (t *Table) next(x Explanation, a Answer, snap *Snapshot) string {
 		return "serve the domain with --zone, or ask the server that has it"
 	case x.Outcome == Delegation.String():
 		return fmt.Sprintf("ask the name servers of %s", a.Authority[0].Owner)
+	case x.Outcome == Unresolved.String():
+		return unresolvedHint
 	case len(x.Skipped) > 0 && (x.Outcome == NXDomain.String() || x.Outcome == NoData.String()):
 		return x.Skipped[0].Reason.hint(x.Skipped[0].Object)
 	case x.Outcome == NXDomain.String():

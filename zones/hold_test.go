@@ -32,7 +32,7 @@ func TestHeldIsSeen(t *testing.T) {
 	if counts.Held != 1 || counts.Skipped[SkipKind{"ingress", ReasonHeld}] != 1 {
 		t.Errorf("the counts are %+v, want one held name and one skip", counts)
 	}
-	x := table.Explain(mustName(t, "a.test"), TypeA)
+	x := table.Explain(mustName(t, "a.test"), TypeA, nil)
 	if want := "a.test is served with the last good addresses of ingress shop/web, held until 2023-11-14T22:18:20Z"; x.Detail != want {
 		t.Errorf("explain says %q, want %q", x.Detail, want)
 	}
@@ -81,7 +81,7 @@ func TestHeldIsSeen(t *testing.T) {
 	if held := table.Counts().Held; held != 0 {
 		t.Errorf("%d names are held, want none", held)
 	}
-	if x := table.Explain(mustName(t, "a.test"), TypeA); x.Detail != "a.test is served" || x.Next != "" {
+	if x := table.Explain(mustName(t, "a.test"), TypeA, nil); x.Detail != "a.test is served" || x.Next != "" {
 		t.Errorf("after the hold explain says %q and %q", x.Detail, x.Next)
 	}
 }

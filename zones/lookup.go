@@ -17,12 +17,24 @@ const acmeChallenge = "_acme-challenge"
 // function of snapshot and question: RFC 1034 section 4.3.2 with RFC 2308,
 // 4592, 6604, 6672 and 8482.
 //
-// CNAME and DNAME chains are followed through all zones of the snapshot; a
-// target outside of them ends the answer as a Hit.
+// CNAME and DNAME chains are followed through all zones of the snapshot. Where
+// one leads out of them, questions for addresses get those that the snapshot's
+// Targets know; without Targets the answer ends with the CNAME, as a Hit. At a
+// flattened name the addresses stand in the place of the CNAME.
 //
 // The entries' owner names may share memory with q: a caller that reuses q's
 // memory must have written the answer before.
 func (s *Snapshot) Lookup(q Name, t Type, a *Answer) {
+	s.lookup(q, t, a)
+	if t == TypeANY && a.flat.on {
+		// One family of a flattened name (RFC 8482 section 4.1).
+		if s.lookup(q, TypeA, a); a.Kind == NoData {
+			s.lookup(q, TypeAAAA, a)
+		}
+	}
+}
+
+func (s *Snapshot) lookup(q Name, t Type, a *Answer) {
 	a.reset()
 	zone := s.zoneFor(q, t)
 	if zone == nil {
@@ -35,13 +47,25 @@ func (s *Snapshot) Lookup(q Name, t Type, a *Answer) {
 		return
 	}
 	a.Authoritative = true
+	s.chase(a, zone, q, t)
+	if a.flat.on && t != TypeANY {
+		s.collapse(a, t)
+	}
+}
+
+// chase answers one name after the other.
+func (s *Snapshot) chase(a *Answer, zone *Zone, q Name, t Type) {
 	for links := 0; ; links++ {
-		next := s.step(a, zone, q, t, links)
+		next, link := s.step(a, zone, q, t, links)
 		if next == "" {
 			return
 		}
 		zone = s.zoneFor(next, t)
-		if zone == nil || a.owns(next) {
+		if zone == nil {
+			s.follow(a, next, t, link)
+			return
+		}
+		if a.owns(next) {
 			a.Kind = Hit
 			return
 		}
@@ -73,8 +97,9 @@ func (a *Answer) owns(name Name) bool {
 }
 
 // step answers one name in one zone. It returns the name that a CNAME leads
-// to, or the zero Name when the answer is complete.
-func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
+// to, and whose CNAME that is (nil for a DNAME's); the zero Name when the answer
+// is complete.
+func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) (Name, *alias) {
 	found := zone.find(q, t)
 	switch found.kind {
 	case findCut:
@@ -83,17 +108,17 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 		cut := found.node.set(TypeNS)
 		a.Authority = append(a.Authority, Entry{cut.Name, cut})
 		s.addAddresses(a, cut, cut.Name)
-		return ""
+		return "", nil
 	case findDNAME:
 		next := s.redirect(a, found.node.set(TypeDNAME), q, links)
 		if t == TypeCNAME || t == TypeANY {
-			return "" // the CNAME just made is what was asked for
+			return "", nil // the CNAME just made is what was asked for
 		}
-		return next
+		return next, nil
 	case findNothing:
 		a.Kind = NXDomain
 		s.negative(a, zone, q, t)
-		return ""
+		return "", nil
 	case findWildcard:
 		if a.Wildcard == "" {
 			a.Wildcard = found.node.name
@@ -104,19 +129,26 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) Name {
 		a.Kind = Hit
 		a.Section = append(a.Section, Entry{q, set})
 		s.addAddresses(a, set, q)
-		return ""
+		return "", nil
 	}
-	if alias := found.node.set(TypeCNAME); alias != nil {
+	if link := found.node.alias; link != nil && (!link.flat || isAddress(t) || t == TypeANY) {
 		a.Kind = Hit
-		if links == maxLinks {
-			return ""
+		if link.flat && !a.flat.on {
+			a.flat = flattening{true, zone, len(a.Section)}
 		}
-		a.Section = append(a.Section, Entry{q, alias})
-		return alias.Data[0].Target(TypeCNAME)
+		if links == maxLinks || t == TypeANY {
+			// A flattening stands on what it began with.
+			if link.flat {
+				a.Section = append(a.Section, Entry{q, link.set})
+			}
+			return "", nil
+		}
+		a.Section = append(a.Section, Entry{q, link.set})
+		return link.target(), link
 	}
 	a.Kind = NoData
 	s.negative(a, zone, q, t)
-	return ""
+	return "", nil
 }
 
 // pick returns the set that answers a question of type t. For ANY it is one
@@ -198,7 +230,11 @@ func (s *Snapshot) addAddresses(a *Answer, set *RRSet, owner Name) {
 			continue
 		}
 		for _, t := range [...]Type{TypeA, TypeAAAA} {
-			if addresses := n.set(t); addresses != nil {
+			addresses := n.set(t)
+			if link := n.flattened(); link != nil {
+				addresses = s.flatAddresses(link, t)
+			}
+			if addresses != nil {
 				a.Additional = append(a.Additional, Entry{target, addresses})
 			}
 		}

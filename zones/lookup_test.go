@@ -52,6 +52,9 @@ func runLookupCase(t *testing.T, part string) string {
 			out.WriteString(", ends in " + text.end)
 		}
 		out.WriteByte('\n')
+		if answer.Kind == Unresolved {
+			out.WriteString("  " + answer.Reason + "\n")
+		}
 		for _, line := range text.section {
 			out.WriteString("  " + line + "\n")
 		}

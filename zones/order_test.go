@@ -35,7 +35,7 @@ func TestAnyPathGivesTheSameTable(t *testing.T) {
 // walk leads a Table by detours to the objects of w, and watches its steps.
 func walk(t *testing.T, random *rand.Rand, w world) *Table {
 	t.Helper()
-	table := world{origins: w.origins, policy: w.policy}.table()
+	table := world{origins: w.origins, policy: w.policy, flatten: w.flatten}.table()
 	var watch watcher
 	now := noon()
 	// Detours: objects of these owners that ask for something else, or go.
@@ -220,6 +220,7 @@ func dumpTable(table *Table) string {
 			}
 		}
 	}
+	fmt.Fprintf(&text, "outside %v\n", table.outside)
 	fmt.Fprintf(&text, "counts %v\n", table.Counts())
 	return text.String()
 }
@@ -240,6 +241,9 @@ func dumpZone(zone *Zone, nodes bool) string {
 	for n := range zone.tree.walk() {
 		if nodes {
 			fmt.Fprintf(&text, "%s claimed %v, %d children, wildcard %v\n", n.name.FQDN(), n.claimed, n.children, n.wildcard)
+		}
+		if link := n.flattened(); link != nil && nodes {
+			fmt.Fprintf(&text, "flattened %s of %s\n", setLine(link.set), link.from)
 		}
 		for _, set := range n.sets {
 			if set.Type != TypeSOA {

@@ -9,8 +9,8 @@ import (
 
 // settleName settles one name and brings its zone, its reason on the wire and
 // the counts up to date. byObjects says that objects changed what they ask for
-// there, and not a zone file alone.
-func (t *Table) settleName(name Name, byObjects bool, result *Commit) {
+// there, and not a zone file alone; outside is as noteAlias has it.
+func (t *Table) settleName(name Name, byObjects bool, result *Commit, outside map[Name]bool) {
 	e := t.names[name]
 	if e == nil {
 		e = &entry{} // of static records alone
@@ -27,9 +27,10 @@ func (t *Table) settleName(name Name, byObjects bool, result *Commit) {
 	e.lost = settled.lost
 	t.noteHeld(e, settled.holding())
 	if b != nil {
-		b.update(name, settled.sets, settled.claimed, byObjects, &result.Changes)
+		was, link := b.update(name, &settled, byObjects, &result.Changes)
+		t.noteAlias(was, link, outside)
 		t.pending[b] = struct{}{}
-		t.setReason(name, e, len(settled.sets) > 0 || len(b.static[name]) > 0)
+		t.setReason(name, e, len(settled.sets) > 0 || link != nil || len(b.static[name]) > 0)
 	}
 	if len(e.claims) == 0 && len(e.skipped) == 0 {
 		delete(t.names, name)
@@ -102,6 +103,7 @@ func sortSkipped(skips []Skipped) {
 type settlement struct {
 	kept    []contribution // in the order of precedence
 	sets    []*RRSet       // for the zone, sorted by type
+	alias   *alias         // the CNAME, in sets or flattened; nil without
 	claimed bool
 	lost    []Skipped
 }
@@ -120,7 +122,7 @@ func (t *Table) settle(name Name, claims []contribution, b *building) settlement
 	s := t.arbitrate(name, claims, staticOf(b, name))
 	s.claimed = len(s.kept) > 0
 	if b != nil {
-		s.build(name, b, t.options.DefaultTTL)
+		s.build(name, b, t.options)
 	}
 	return s
 }
@@ -290,12 +292,9 @@ func (s *settlement) lose(c contribution, t Type, reason Reason, message string)
 
 // build makes the record sets for the zone from what was kept: the targets of
 // all contributions to a type, with the lowest TTL that any of them sets.
-func (s *settlement) build(name Name, b *building, defaultTTL uint32) {
-	if len(b.base[name]) > 0 {
-		s.dropAtBase(name, b)
-	}
+func (s *settlement) build(name Name, b *building, o Options) {
 	for _, kind := range s.types() {
-		set := &RRSet{Name: name, Type: kind, TTL: defaultTTL}
+		set := &RRSet{Name: name, Type: kind, TTL: o.DefaultTTL}
 		var ttl TTL
 		for _, c := range s.kept {
 			if c.claim.Type == kind {
@@ -313,9 +312,40 @@ func (s *settlement) build(name Name, b *building, defaultTTL uint32) {
 		if kind == TypeCNAME || kind == TypeDNAME {
 			set.Data = lowestText(set.Data, kind) // of several set-identifiers
 		}
+		if kind == TypeCNAME {
+			s.alias = &alias{set, s.from(TypeCNAME), o.Flatten || len(b.base[name]) > 0 || s.wantsFlat()}
+			if s.alias.flat {
+				continue
+			}
+		}
 		s.sets = append(s.sets, set)
 	}
 }
+
+// from names the oldest object whose claim of the type was kept.
+func (s *settlement) from(kind Type) string {
+	for _, c := range s.kept {
+		if c.claim.Type == kind {
+			return c.object.Owner.String()
+		}
+	}
+	return ""
+}
+
+// wantsFlat reports whether an object asks for addresses in place of its CNAME.
+// Beside the zone's own records (the apex with its SOA and NS, a name server's
+// name: RFC 1034 section 3.6.2, RFC 2181 section 10.3) nobody has to ask.
+func (s *settlement) wantsFlat() bool {
+	for _, c := range s.kept {
+		if c.claim.Type == TypeCNAME && slices.Contains(c.claim.Options, Option{optionAlias, "true"}) {
+			return true
+		}
+	}
+	return false
+}
+
+// optionAlias is the claim's option that asks for flattening.
+const optionAlias = "alias"
 
 // types returns the record types that were kept, in ascending order.
 func (s *settlement) types() []Type {
@@ -349,19 +379,6 @@ func lowestText(data []Rdata, kind Type) []Rdata {
 	})}
 }
 
-// dropAtBase drops the aliases of a name where the zone has records of its
-// own: the apex with its SOA and NS, or a name server's name (RFC 2181 section
-// 10.3). The mirrors still see them: a cloud may flatten what can't be served.
-func (s *settlement) dropAtBase(name Name, b *building) {
-	where := "the zone's apex " + name.String()
-	if name != b.zone.origin.Name {
-		where = name.String() + ", the name of a name server"
-	}
-	s.loseAliases(func(c contribution) string {
-		return fmt.Sprintf("a CNAME (here to %s) can't stand at %s; give addresses with the target annotation", c.claim.Targets[0], where)
-	})
-}
-
 // An Endpoint is one settled record set as external-dns would see it: what a
 // mirror starts from, and a line of "records -o endpoints".
 type Endpoint struct {
@@ -375,8 +392,8 @@ type Endpoint struct {
 }
 
 // Endpoints returns the settled claims of every name that a zone (or, without
-// zones, anybody) would serve, sorted by name, type and set-identifier. The
-// apex aliases that the server can't serve are among them.
+// zones, anybody) would serve, sorted by name, type and set-identifier. Flattened
+// aliases are among them.
 func (t *Table) Endpoints() []Endpoint {
 	var all []Endpoint
 	for name, e := range t.names {

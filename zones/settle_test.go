@@ -23,8 +23,10 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //
 //	policy namespace|first|merge     (namespace where it is left out)
 //	zone NAME [NS [ADDRESS...]]      ("test" where there is none)
+//	flatten                          as with --flatten
+//	outside none|unknown|v4|dual     what is known of outside targets (none: nobody looks)
 //	object SOURCE NAMESPACE/NAME [created=SECONDS]
-//	  NAME TYPE|- [TARGET...] [ttl=SECONDS] [set=IDENTIFIER] [option=VALUE]
+//	  NAME TYPE|- [TARGET...] [ttl=SECONDS] [set=IDENTIFIER] [option=VALUE] [alias=VALUE]
 //
 // A tilde in a target stands for a space.
 func TestSettleScripts(t *testing.T) {
@@ -98,6 +100,9 @@ func permutations(list []Object) [][]Object {
 	return all
 }
 
+// outsideWords spell world.outside.
+var outsideWords = [...]string{"none", "unknown", "v4", "dual"}
+
 func parseSettleCase(t *testing.T, title, input string) world {
 	t.Helper()
 	var w world
@@ -112,6 +117,10 @@ func parseSettleCase(t *testing.T, title, input string) world {
 			object.Claims = append(object.Claims, parseSettleClaim(t, words))
 		case words[0] == "policy":
 			w.policy = Policy(slices.Index([]string{"namespace", "first", "merge"}, words[1]))
+		case words[0] == "flatten":
+			w.flatten = true
+		case words[0] == "outside":
+			w.outside = slices.Index(outsideWords[:], words[1])
 		case words[0] == "zone":
 			w.origins = append(w.origins, Origin{Name: mustName(t, words[1]), NegativeTTL: 5})
 			if len(words) > 2 {
@@ -163,6 +172,8 @@ func parseSettleClaim(t *testing.T, words []string) Claim {
 			claim.TTL = TTL{Seconds: uint32(seconds), Set: true}
 		case key == "set":
 			claim.SetIdentifier = value
+		case key == "alias":
+			claim.Options = append(claim.Options, Option{optionAlias, value})
 		case key == "option":
 			claim.Options = append(claim.Options, Option{Key: "option", Value: value})
 		default:
@@ -183,6 +194,9 @@ func printTable(table *Table) string {
 		for n := range zone.tree.walk() {
 			if n.claimed && len(n.sets) == 0 {
 				fmt.Fprintf(&text, "present   %s\n", n.name)
+			}
+			if link := n.flattened(); link != nil {
+				fmt.Fprintf(&text, "flattened %s %d to %s\n", n.name, link.set.TTL, link.target())
 			}
 			for _, set := range n.sets {
 				if n.name == origin && (set.Type == TypeSOA || set.Type == TypeNS) {

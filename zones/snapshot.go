@@ -22,6 +22,22 @@ type Snapshot struct {
 	origins []Name // sorted canonically
 	// reasons holds, by canonical key, why a name (or a part of it) is missing.
 	reasons *iradix.Tree[reason]
+	targets *Targets // outside of the zones; nil where they are not looked up
+}
+
+// Targets returns what is known of names outside of the zones; nil where they
+// are not looked up.
+func (s *Snapshot) Targets() *Targets { return s.targets }
+
+// withTargets returns the snapshot with other outside targets; the zones are
+// shared.
+func (s *Snapshot) withTargets(targets *Targets) *Snapshot {
+	if s.targets == targets {
+		return s
+	}
+	next := *s
+	next.targets = targets
+	return &next
 }
 
 // Zone returns the zone of that origin, or nil.

@@ -93,16 +93,17 @@ func (t *Table) touchStatic(b *building, name Name) {
 }
 
 // settleStatic brings a name up to date whose static or own records changed.
-func (t *Table) settleStatic(key staticKey, result *Commit) {
+func (t *Table) settleStatic(key staticKey, result *Commit, outside map[Name]bool) {
 	b := t.zones[key.origin]
 	if t.zoneOf(key.name) == b {
 		if _, settled := t.dirty[key.name]; !settled {
-			t.settleName(key.name, false, result)
+			t.settleName(key.name, false, result, outside)
 		}
 		return
 	}
 	// At or below the origin of a child: no claim of an object stands here.
-	b.update(key.name, nil, false, false, &result.Changes)
+	was, link := b.update(key.name, &settlement{}, false, &result.Changes)
+	t.noteAlias(was, link, outside)
 	t.pending[b] = struct{}{}
 }
 

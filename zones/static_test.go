@@ -98,7 +98,7 @@ free.corp.test 300 A 192.0.2.1
 	if !slices.Equal(skipped, wantSkipped) {
 		t.Errorf("skipped:\n%s", strings.Join(skipped, "\n"))
 	}
-	x := table.Explain(corp.Child("both"), TypeNone)
+	x := table.Explain(corp.Child("both"), TypeNone, nil)
 	if len(x.Records) != 2 || x.Records[0].From[0].Object != "file f line 1" || x.Records[1].From[0].Object != owner.String() {
 		t.Errorf("explained: %+v", x.Records)
 	}
@@ -225,7 +225,7 @@ func TestStaticHistory(t *testing.T) {
 	for seed := range uint64(120) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w := draw(random, 4, "web", "shop")
-		stepwise := world{origins: w.origins, policy: w.policy}.table()
+		stepwise := world{origins: w.origins, policy: w.policy, flatten: w.flatten}.table()
 		at := noon()
 		final := map[Name][]StaticSet{}
 		objects := w.objects

@@ -20,6 +20,10 @@ type Options struct {
 	Policy Policy
 	// DefaultTTL is the TTL in seconds of records whose claims set none.
 	DefaultTTL uint32
+	// Flatten serves the addresses of a CNAME's target in place of every CNAME,
+	// not only at apexes, at name servers' names and where a claim's option alias
+	// is "true".
+	Flatten bool
 }
 
 // A Policy says who gets a name that several objects claim (DESIGN rule 5).
@@ -56,6 +60,7 @@ type Table struct {
 	index       map[Name]int // places of the zones in pages; frozen
 	pages       pages        // of the last snapshot
 	servers     map[Name]int // name servers, by how many zones have them of their Origin
+	outside     map[Name]int // how many names lead to an outside target
 	reasons     *iradix.Txn[reason]
 	counts      counts
 
@@ -101,6 +106,7 @@ func NewTable(options Options) *Table {
 		pending: map[*building]struct{}{},
 		reasons: iradix.New[reason]().Txn(),
 		counts:  newCounts(),
+		outside: map[Name]int{},
 		stale:   true,
 		waiting: "the first synchronisation",
 
@@ -275,6 +281,9 @@ type Commit struct {
 	Changes []Change
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
+	// Wanted are the names outside of the zones that CNAMEs lead to since this
+	// commit, Unwanted those to which none does any more. They come in no order.
+	Wanted, Unwanted []Name
 	// Again is when to commit once more so that a zone's serial may step after
 	// further changes within one second; zero when there is no need.
 	Again time.Time
@@ -292,12 +301,14 @@ type Change struct {
 // changed gets max(serial+1, now), at most once a second (DESIGN, serials).
 func (t *Table) Commit(now time.Time) Commit {
 	var result Commit
+	outside := map[Name]bool{}
 	for name := range t.dirty {
-		t.settleName(name, true, &result)
+		t.settleName(name, true, &result, outside)
 	}
 	for key := range t.dirtyStatic {
-		t.settleStatic(key, &result)
+		t.settleStatic(key, &result, outside)
 	}
+	result.outsideChanges(t, outside)
 	if len(t.dirty) > 0 || len(t.dirtyStatic) > 0 {
 		t.stale = true
 		t.dirty = map[Name]struct{}{}

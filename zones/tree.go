@@ -27,6 +27,7 @@ type node struct {
 	children int32    // direct children
 	claimed  bool     // claimed by an object, with or without records
 	wildcard bool     // a child "*" exists
+	alias    *alias   // the CNAME, whether it is among the sets or flattened; else nil
 }
 
 func (n *node) set(t Type) *RRSet {
@@ -138,14 +139,14 @@ func (e *edit) insert(n *node) {
 	e.txn.Insert(append([]byte(nil), e.buf.key(n.name)...), n)
 }
 
-// put gives the name these sets (sorted by type) and that claim; old is its
-// node until now, or nil. Without both, the node stays only as long as it has
+// put gives the name these sets (sorted by type), that claim and that alias; old
+// is its node until now, or nil. Without sets and claim, the node stays only as long as it has
 // descendants.
-func (e *edit) put(name Name, old *node, sets []*RRSet, claimed bool) {
+func (e *edit) put(name Name, old *node, sets []*RRSet, claimed bool, link *alias) {
 	if old == nil && len(sets) == 0 && !claimed {
 		return
 	}
-	next := &node{name: name, sets: sets, claimed: claimed}
+	next := &node{name: name, sets: sets, claimed: claimed, alias: link}
 	if old != nil {
 		next.children, next.wildcard = old.children, old.wildcard
 		if old.isCut(e.apex) {

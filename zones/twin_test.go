@@ -18,6 +18,9 @@ type twinZone struct {
 	origin  string
 	sets    []twinSet
 	present []string
+	flat    []twinSet // CNAMEs that are hidden behind their target's addresses
+	// targets says what is known of names outside; nil where nobody looks them up.
+	targets map[string][]twinSet
 }
 
 type twinSet struct {
@@ -31,6 +34,15 @@ type twinAnswer struct {
 	kind, zone, end, wildcard      string
 	authoritative                  bool
 	section, authority, additional []string
+	flat                           *twinFlat
+	byDNAME                        bool // the last link
+}
+
+// A twinFlat remembers where a chain first came through a flattened name.
+type twinFlat struct {
+	owner string
+	zone  *twinZone
+	lines int // of the section before it
 }
 
 func (a twinAnswer) String() string {
@@ -49,6 +61,67 @@ func (a twinAnswer) String() string {
 
 // twinLookup answers the question for a name and a type in text.
 func twinLookup(zones []twinZone, qname, qtype string) twinAnswer {
+	a := twinChain(zones, qname, qtype)
+	if a.flat == nil {
+		return a
+	}
+	if qtype == "ANY" {
+		if a = twinLookup(zones, qname, "A"); a.kind == "nodata" {
+			a = twinLookup(zones, qname, "AAAA")
+		}
+		return a
+	}
+	if a.kind == "unresolved" {
+		return a
+	}
+	if a.kind == "delegation" {
+		return twinAnswer{kind: "unresolved", zone: a.zone, end: a.end, wildcard: a.wildcard}
+	}
+	// The client sees what came before, and addresses whose TTL is the lowest
+	// from there on.
+	hidden := a.section[a.flat.lines:]
+	lowest := uint32(1<<32 - 1)
+	for _, line := range hidden {
+		var ttl uint32
+		_, _ = fmt.Sscan(strings.Fields(line)[1], &ttl)
+		lowest = min(lowest, ttl)
+	}
+	a.section, a.authority, a.additional, a.end = slices.Clone(a.section[:a.flat.lines]), nil, nil, a.flat.zone.origin
+	a.kind = "nodata"
+	for _, line := range hidden {
+		if fields := strings.Fields(line); fields[2] == qtype {
+			a.kind = "hit"
+			a.section = append(a.section, fmt.Sprintf("%s %d %s %s", a.flat.owner, lowest, qtype, fields[3]))
+		}
+	}
+	if a.kind == "nodata" {
+		a.authority = a.flat.zone.soa()
+	}
+	return a
+}
+
+// outside answers for a target in none of the zones, to which a record of the
+// chain leads.
+func (a *twinAnswer) outside(zone *twinZone, target, qtype string) {
+	if qtype != "A" && qtype != "AAAA" || zone.targets == nil && a.flat == nil {
+		return
+	}
+	known, looked := zone.targets[target]
+	switch {
+	case !looked && a.byDNAME:
+	case !looked:
+		*a = twinAnswer{kind: "unresolved", zone: a.zone, end: a.end, wildcard: a.wildcard, flat: a.flat}
+	default:
+		for _, set := range known {
+			if set.kind == qtype {
+				a.section = append(a.section, set.lines(target)...)
+			}
+		}
+	}
+}
+
+// twinChain follows the chain to its end; what is flattened shows.
+func twinChain(zones []twinZone, qname, qtype string) twinAnswer {
 	zone := twinZoneFor(zones, qname, qtype)
 	if zone == nil {
 		return twinAnswer{kind: "not ours"}
@@ -58,13 +131,19 @@ func twinLookup(zones []twinZone, qname, qtype string) twinAnswer {
 	for {
 		a.end = zone.origin
 		passed = append(passed, qname)
+		a.byDNAME = false
 		next := a.step(zones, zone, qname, qtype, len(passed)-1)
 		if next == "" {
 			return a
 		}
 		a.kind = "hit"
+		last := zone
 		zone = twinZoneFor(zones, next, qtype)
-		if zone == nil || slices.Contains(passed, next) {
+		if zone == nil {
+			a.outside(last, next, qtype)
+			return a
+		}
+		if slices.Contains(passed, next) {
 			return a
 		}
 		qname = next
@@ -113,6 +192,7 @@ func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string,
 		// records (RFC 6672 section 2.4 forbids them, section 5.2 occludes them).
 		if dname := zone.set(name, "DNAME"); dname != nil && name != qname {
 			next := a.redirect(dname, qname, links)
+			a.byDNAME = true
 			if qtype == "CNAME" || qtype == "ANY" {
 				return "" // as BIND: the CNAME is the answer (for ANY, NSD and Knot go on)
 			}
@@ -148,9 +228,28 @@ func (a *twinAnswer) step(zones []twinZone, zone *twinZone, qname, qtype string,
 		a.section = append(a.section, alias.lines(qname)...)
 		return alias.data[0]
 	}
+	if flat := zone.hidden(source); flat != nil && (qtype == "A" || qtype == "AAAA" || qtype == "ANY") {
+		if a.flat == nil {
+			a.flat = &twinFlat{qname, zone, len(a.section)}
+		}
+		if qtype == "ANY" || links == 16 {
+			return ""
+		}
+		a.section = append(a.section, flat.lines(qname)...)
+		return flat.data[0]
+	}
 	a.kind = "nodata"
 	a.authority = zone.soa()
 	return ""
+}
+
+func (z *twinZone) hidden(name string) *twinSet {
+	for i := range z.flat {
+		if z.flat[i].owner == name {
+			return &z.flat[i]
+		}
+	}
+	return nil
 }
 
 // redirect puts the DNAME, once, and a CNAME made from it into the answer.
@@ -240,6 +339,16 @@ func twinAddresses(zones []twinZone, set *twinSet, owner string) []string {
 			if addresses := zone.set(target, kind); addresses != nil {
 				lines = append(lines, addresses.lines(target)...)
 			}
+			flat := zone.hidden(target)
+			if flat == nil {
+				continue
+			}
+			for _, set := range zone.targets[flat.data[0]] {
+				if set.kind == kind && twinNearest(zones, flat.data[0]) == nil {
+					set.ttl = min(set.ttl, flat.ttl)
+					lines = append(lines, set.lines(target)...)
+				}
+			}
 		}
 	}
 	return lines
@@ -281,7 +390,10 @@ func twinPath(origin, name string) []string {
 func twinOf(snap *Snapshot, objects []Object) []twinZone {
 	var zones []twinZone
 	for _, origin := range snap.Origins() {
-		zone := twinZone{origin: origin.FQDN(), present: []string{origin.FQDN()}}
+		zone := twinZone{origin: origin.FQDN(), present: []string{origin.FQDN()}, targets: twinTargets(snap.Targets())}
+		for flat := range snap.Zone(origin).Flattened() {
+			zone.flat = append(zone.flat, twinSet{flat.Name.FQDN(), "CNAME", flat.TTL, []string{flat.Target.FQDN()}})
+		}
 		for set := range snap.Zone(origin).RRSets() {
 			zone.sets = append(zone.sets, textOf(set))
 		}
@@ -302,6 +414,25 @@ func twinOf(snap *Snapshot, objects []Object) []twinZone {
 		}
 	}
 	return zones
+}
+
+// twinTargets lists the addresses of the targets outside that can be resolved.
+func twinTargets(targets *Targets) map[string][]twinSet {
+	if targets == nil {
+		return nil
+	}
+	known := map[string][]twinSet{}
+	for target := range targets.All() {
+		if target.A.Known && target.AAAA.Known {
+			known[target.Name.FQDN()] = []twinSet{}
+			for _, family := range []Family{target.A, target.AAAA} {
+				if family.Set != nil {
+					known[target.Name.FQDN()] = append(known[target.Name.FQDN()], textOf(family.Set))
+				}
+			}
+		}
+	}
+	return known
 }
 
 func textOf(set *RRSet) twinSet {

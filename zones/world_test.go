@@ -13,7 +13,38 @@ type world struct {
 	origins []Origin
 	policy  Policy
 	objects []Object
+	flatten bool
+	outside int // what is known of targets outside: 0 nobody looks, 1 nothing, 2 one family, 3 all
 }
+
+// targets is what is known of the targets outside of the world's zones.
+func (w world) targets() *Targets {
+	if w.outside == 0 {
+		return nil
+	}
+	targets := NewTargets()
+	for i, text := range worldOutside {
+		if w.outside == 1 {
+			break
+		}
+		name, err := ParseName(text)
+		if err != nil {
+			panic(err)
+		}
+		target := &Target{Name: name, A: Family{Known: true}, AAAA: Family{Known: true}}
+		ttl := uint32(20 + 25*i)
+		target.A.Set = &RRSet{Name: name, Type: TypeA, TTL: ttl, Data: []Rdata{"\xc6\x33\x64\x01", "\xc6\x33\x64\x02"}}
+		if w.outside == 3 {
+			target.AAAA.Set = &RRSet{Name: name, Type: TypeAAAA, TTL: ttl, Data: []Rdata{"\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09"}}
+		}
+		targets = targets.With([]*Target{target}, nil)
+	}
+	return targets
+}
+
+// worldOutside are the targets outside; with fewer zones there are others, too,
+// that nobody has looked up.
+var worldOutside = [...]string{"lb.provider.example", "other", "a.other", "b", "*"}
 
 // A chooser makes the choices of a world: *rand.Rand, or the octets of a fuzz
 // input.
@@ -41,7 +72,7 @@ var (
 
 // draw makes a world of up to so many objects in the namespaces given.
 func draw(c chooser, objects int, namespaces ...string) world {
-	w := world{policy: Policy(c.IntN(3))}
+	w := world{policy: Policy(c.IntN(3)), flatten: c.IntN(6) == 1, outside: c.IntN(4)}
 	for _, text := range [...]string{"test", "a.test", "b.a.test", "other", "*.test", "."} {
 		// The first is always there, the root seldom.
 		switch {
@@ -97,6 +128,9 @@ func drawClaim(c chooser) Claim {
 	}
 	if claim.Type == TypeNone {
 		return claim
+	}
+	if claim.Type == TypeCNAME && c.IntN(4) == 1 {
+		claim.Options = []Option{{optionAlias, "true"}}
 	}
 	for range 1 + c.IntN(2) {
 		target := drawTarget(c, claim.Type)
@@ -183,7 +217,7 @@ func universe() []Name {
 
 // table puts the world's objects into a new Table.
 func (w world) table() *Table {
-	t := NewTable(Options{Origins: w.origins, Sources: []string{"ingress", "service"}, Policy: w.policy, DefaultTTL: 300})
+	t := NewTable(Options{Origins: w.origins, Sources: []string{"ingress", "service"}, Policy: w.policy, DefaultTTL: 300, Flatten: w.flatten})
 	t.SetReady(true, "")
 	for _, object := range w.objects {
 		t.Put(object)
@@ -201,6 +235,7 @@ func (w world) String() string {
 		}
 		text.WriteByte('\n')
 	}
+	fmt.Fprintf(&text, "flatten %t, outside %d\n", w.flatten, w.outside)
 	for _, o := range w.objects {
 		fmt.Fprintf(&text, "%s, created %d\n", o.Owner, o.Created.Unix())
 		for _, claim := range o.Claims {

@@ -102,6 +102,7 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Sources:    p.translator.Sources(),
 		Policy:     policy,
 		DefaultTTL: uint32(s.zone.ttl / time.Second),
+		Flatten:    s.zone.flatten,
 	})
 	if err := p.loadZoneFiles(table, o.zoneFault); err != nil {
 		return nil, err

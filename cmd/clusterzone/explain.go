@@ -92,7 +92,7 @@ func parseQuestion(nameText, typeText string) (zones.Name, zones.Type, error) {
 
 func (p *pipeline) explain(name zones.Name, kind zones.Type) *zones.Explanation {
 	var x zones.Explanation
-	p.feed.View(func(table *zones.Table, _ objectOf) { x = table.Explain(name, kind) })
+	p.feed.View(func(table *zones.Table, _ objectOf) { x = table.Explain(name, kind, p.store.Load().Targets()) })
 	return &x
 }
 
@@ -190,6 +190,9 @@ func writeExplanation(w *strings.Builder, x *zones.Explanation) {
 			writeSource(w, from)
 		}
 	}
+	if x.Outside != nil {
+		writeOutside(w, x.Outside)
+	}
 	if len(x.Skipped) > 0 {
 		w.WriteString("skipped:\n")
 	}
@@ -205,6 +208,21 @@ func writeExplanation(w *strings.Builder, x *zones.Explanation) {
 	}
 }
 
+// writeOutside tells what is known of a target outside of the zones.
+func writeOutside(w *strings.Builder, target *zones.ExplainedTarget) {
+	fmt.Fprintf(w, "target outside of the zones:\n  %s: %s", target.Name, target.State)
+	if len(target.Addresses) > 0 {
+		fmt.Fprintf(w, ", %s for %d seconds", strings.Join(target.Addresses, " "), target.TTL)
+	}
+	if !target.Good.IsZero() {
+		fmt.Fprintf(w, ", last looked up well at %s", target.Good.UTC().Format(time.RFC3339))
+	}
+	if target.Problem != "" {
+		fmt.Fprintf(w, ": %s", target.Problem)
+	}
+	w.WriteString("\n")
+}
+
 func writeSource(w *strings.Builder, from zones.ExplainedSource) {
 	fmt.Fprintf(w, "    from %s", from.Object)
 	var parts []string
@@ -216,6 +234,9 @@ func writeSource(w *strings.Builder, from zones.ExplainedSource) {
 	}
 	if from.TargetsFrom != "" {
 		parts = append(parts, "targets: "+from.TargetsFrom)
+	}
+	if from.FlattenedTo != "" {
+		parts = append(parts, "in place of a CNAME to "+from.FlattenedTo.String())
 	}
 	if from.Held != nil {
 		parts = append(parts, fmt.Sprintf("held since %s, until %s", from.Held.Since.UTC().Format(time.RFC3339), from.Held.Until.UTC().Format(time.RFC3339)))

@@ -105,6 +105,10 @@ func printZones(w io.Writer, p *pipeline) error {
 				printSet(w, set)
 			}
 		}
+		// No file can hold the addresses that a running server looks up.
+		for flat := range zone.Flattened() {
+			fmt.Fprintf(w, "; %s has the addresses of %s, for %d seconds at most\n", flat.Name.FQDN(), flat.Target.FQDN(), flat.TTL)
+		}
 	}
 	return nil
 }
@@ -119,6 +123,14 @@ type jsonZone struct {
 	Zone    zones.Name `json:"zone"`
 	Serial  uint32     `json:"serial"`
 	Records []jsonSet  `json:"records"`
+	// Flattened are the names that have the addresses of their target.
+	Flattened []jsonFlattened `json:"flattened,omitempty"`
+}
+
+type jsonFlattened struct {
+	Name   zones.Name `json:"name"`
+	Target zones.Name `json:"target"`
+	TTL    uint32     `json:"ttl"`
 }
 
 type jsonSet struct {
@@ -139,6 +151,9 @@ func printJSON(w io.Writer, p *pipeline) error {
 				record.Data = append(record.Data, data.Text(set.Type))
 			}
 			zone.Records = append(zone.Records, record)
+		}
+		for flat := range snap.Zone(origin).Flattened() {
+			zone.Flattened = append(zone.Flattened, jsonFlattened(flat))
 		}
 		all = append(all, zone)
 	}

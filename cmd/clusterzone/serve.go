@@ -21,6 +21,7 @@ import (
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
+	"github.com/clusterzone/clusterzone/upstream/resolver"
 	"github.com/clusterzone/clusterzone/zonefile"
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -70,6 +71,7 @@ type daemon struct {
 	dns      *server.Server
 	// cookieFile is nil without --cookie-secret-file.
 	cookieFile *cookieFile
+	resolver   *resolver.Resolver // nil where outside targets are not looked up
 	leaving    leaving
 	synced     bool // a commit was ready; the feed's goroutine's own
 }
@@ -130,6 +132,13 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	}
 	zonefile.LogFindings(log, d.pipeline.files.Findings())
+	d.resolver, err = serving.targets.build(log, d.pipeline.store, dns.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if d.resolver != nil {
+		d.registry.MustRegister(newTargetCollector(d.pipeline.store, d.resolver))
+	}
 	d.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -212,6 +221,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.serving.events && d.client != nil {
 		d.events = cluster.NewRecorder(working, d.client, d.log)
 	}
+	if d.resolver != nil {
+		// What a saved state needs, before the first commit tells of more.
+		d.pipeline.feed.View(func(table *zones.Table, _ objectOf) { d.resolver.Update(table.Outside(), nil) })
+		parts.Go(func() error { return d.resolver.Run(working) })
+	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
@@ -260,6 +274,9 @@ func (d *daemon) waitForSignal(ctx context.Context) {
 
 // committed logs what is new, and posts events.
 func (d *daemon) committed(commit zones.Commit) {
+	if d.resolver != nil {
+		d.resolver.Update(commit.Wanted, commit.Unwanted)
+	}
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {

@@ -129,7 +129,7 @@ func addSourceFlags(cmd *cobra.Command, o *sources.Options) {
 	f.list(&o.NAT64Networks, "nat64-networks", "IPv6 `network` of 96 bits whose addresses also give A records; repeatable")
 	f.duration(&o.MinTTL, "min-ttl", 0, "TTL of records whose objects set none (a default, not a floor), as external-dns has it; it shows in records -o endpoints")
 	f.yes(&o.CreatePTR, "create-ptr", false, "make a PTR record of each address; addresses in a served reverse zone (--zone 10.in-addr.arpa) have one without the flag")
-	f.yes(&o.PreferAlias, "prefer-alias", false, "carry alias=true on every CNAME, for mirrors")
+	f.yes(&o.PreferAlias, "prefer-alias", false, "carry alias=true on every CNAME: mirrors read it, and addresses are served in its place, as with --flatten")
 	f.list(&o.DomainFilters, "domain-filter", "publish names in this `domain` only (.domain: below it only); repeatable; the domains are the zones where no --zone is given")
 	f.list(&o.ExcludeDomains, "exclude-domains", "do not publish names in this `domain`; repeatable")
 	f.text(&o.RegexDomainFilter, "regex-domain-filter", "", "publish names that match this regular `expression` only")
@@ -145,6 +145,7 @@ type zoneSettings struct {
 	ttl         time.Duration
 	negativeTTL time.Duration
 	policy      string
+	flatten     bool
 }
 
 func (s *zoneSettings) add(cmd *cobra.Command) {
@@ -156,6 +157,7 @@ func (s *zoneSettings) add(cmd *cobra.Command) {
 	f.duration(&s.ttl, "ttl", 300*time.Second, "TTL of records for which neither object nor --min-ttl sets one")
 	f.duration(&s.negativeTTL, "negative-ttl", 5*time.Second, "how long a resolver may remember that a name is missing")
 	f.text(&s.policy, "conflict-policy", "namespace", "who gets a name that several objects claim: `policy` namespace (the oldest object, with the others of its namespace), first (the oldest object alone) or merge (all)")
+	f.yes(&s.flatten, "flatten", false, "serve the addresses of a CNAME's target in place of every CNAME; at the top of a zone, at a name server's name and for objects with the annotation alias=true it is always so")
 }
 
 // serveSettings are the rest of what serve needs.
@@ -175,6 +177,7 @@ type serveSettings struct {
 	tcpPerClient   int
 	shutdownDelay  time.Duration
 	clients        clientSettings
+	targets        targetSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -194,6 +197,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.text(&s.ede, "ede", "full", "extended errors (RFC 8914) in answers: `mode` off, code, or full with the reason why a name is missing")
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
 	s.clients.add(cmd)
+	s.targets.add(cmd)
 
 	f = flagsOf(cmd, groupOps)
 	f.yes(&s.events, "events", false, "write Kubernetes events on objects whose names can't be served and whose author can mend it")

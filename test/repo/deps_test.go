@@ -14,9 +14,10 @@ var ours = map[string][]string{
 	"zones":           {},
 	"server":          {"zones"},
 	"sources":         {"zones", "filewatch"},
+	"upstream":        {"zones"},
 	"zonefile":        {"zones", "filewatch"},
 	"filewatch":       {},
-	"cmd/clusterzone": {"server", "sources", "zonefile", "filewatch", "zones"},
+	"cmd/clusterzone": {"server", "sources", "upstream", "zonefile", "filewatch", "zones"},
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
@@ -50,6 +51,12 @@ var badDeps = map[string]map[string]string{
 		"github.com/prometheus/client_golang/": "counts are returned as values; who serves metrics reads them",
 		"github.com/spf13/cobra":               "options are handed in as values",
 	},
+	"upstream": {
+		"k8s.io/":                "what lies beyond this server is asked for names, whoever needs them",
+		"sigs.k8s.io/":           "what lies beyond this server is asked for names, whoever needs them",
+		"github.com/prometheus/": "counts are returned as values; who serves metrics reads them",
+		"github.com/spf13/":      "options are handed in as values",
+	},
 	"cmd/clusterzone": {
 		"github.com/coredns/": "the program is no CoreDNS and links none of it",
 		"k8s.io/kubernetes/":  "Kubernetes itself is for the end-to-end suite; the program needs its client alone",
@@ -79,8 +86,8 @@ var onlyIn = map[string]struct {
 		"Kubernetes types end where claims begin",
 	},
 	"github.com/miekg/dns": {
-		[]string{"zones", "zonefile"},
-		"version 1 of the library ends some day: it reads record data and master files, nothing else needs it",
+		[]string{"zones", "zonefile", "upstream/resolver"},
+		"version 1 of the library ends some day: it reads record data and master files and speaks to resolvers, nothing else needs it",
 	},
 	"github.com/spf13/": {
 		[]string{"cmd/clusterzone"},

@@ -124,7 +124,7 @@ func (g *stage) reasons(words []string) (string, error) {
 				continue
 			}
 			skip := skipped[0]
-			if explained := table.Explain(skip.Name, zones.TypeNone).Skipped; skip.Name != "" && !slices.ContainsFunc(explained, func(x zones.ExplainedSkip) bool {
+			if explained := table.Explain(skip.Name, zones.TypeNone, nil).Skipped; skip.Name != "" && !slices.ContainsFunc(explained, func(x zones.ExplainedSkip) bool {
 				return x.Object == owner.String() && x.Reason == skip.Reason && x.Message == skip.Message
 			}) {
 				wrong = append(wrong, fmt.Errorf("explain %s doesn't give the reason of %s: %+v", skip.Name, owner, explained))

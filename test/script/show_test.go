@@ -29,7 +29,7 @@ func (g *stage) explain(words []string) (string, error) {
 	}
 	var b strings.Builder
 	g.view(func(table *zones.Table) {
-		x := table.Explain(name, kind)
+		x := table.Explain(name, kind, nil)
 		for at := &x; at != nil; at = at.Target {
 			explainOne(&b, at)
 		}
