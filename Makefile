@@ -22,14 +22,15 @@ help: ## show the targets
 build: ## build bin/clusterzone
 	$(GO) build -o bin/ ./cmd/clusterzone
 
-# The lines to try stand in the example files, each with the answer it gives.
+# The lines to try stand in the example files, each with the answer it gives. The
+# names that they lead to outside of the zone are invented: nobody is asked.
 .PHONY: run
 run: build ## serve the objects of deploy/example on 127.0.0.1:5353, and say what to ask
 	@echo "Once it serves, try in another terminal:"
 	@sed -n 's/^# try: /  /p' deploy/example/*.yaml
 	@echo
 	@exec bin/clusterzone serve --manifests deploy/example --zone corp.test --listen 127.0.0.1:5353 \
-		--metrics-address 127.0.0.1:7979 --shutdown-delay 0
+		--metrics-address 127.0.0.1:7979 --shutdown-delay 0 --resolver none
 
 # kube-apiserver and etcd are built before the tests, so that one sees it: "go
 # test" keeps to itself what a package prints until it is done.

@@ -40,7 +40,7 @@ func serve(t testing.TB, path string, flags ...string) *process {
 	t.Helper()
 	p := &process{exited: make(chan struct{})}
 	p.cmd = exec.Command(path, append([]string{
-		"serve", "--zone=corp.test", "--log-format=json", "--shutdown-delay=0",
+		"serve", "--zone=corp.test", "--log-format=json", "--shutdown-delay=0", "--resolver=none",
 		"--listen=127.0.0.1:0", "--metrics-address=127.0.0.1:0", "--admin-address=127.0.0.1:0",
 	}, flags...)...)
 	// Nothing of the user's environment: a KUBECONFIG or CLUSTERZONE_... would
