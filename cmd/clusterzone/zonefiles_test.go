@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -39,8 +40,9 @@ func TestZoneFileBreaksLater(t *testing.T) {
 	go func() { done <- d.pipeline.watchZoneFiles(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done
-		<-done
+		if err := errors.Join(<-done, <-done); err != nil {
+			t.Error(err)
+		}
 	})
 	page := func(path string) string {
 		recorder := httptest.NewRecorder()
