@@ -24,18 +24,11 @@ func (tr *Translator) Ingress(ing *networkingv1.Ingress, n neighbours) zones.Obj
 	}
 	if r.why != "" {
 		scratch := tr.newDraft(SourceIngress, &ing.ObjectMeta)
-		names := scratch.ingressNames(ing)
-		if len(names) == 0 || tr.options.CombineFQDNAnnotation {
-			names = append(names, scratch.ingressTemplateNames(ing)...)
-		}
-		return d.refused(r, names)
+		return d.refused(r, scratch.allIngressNames(ing))
 	}
 	d.noteOddKeys()
 	d.readProperties()
-	names := d.ingressNames(ing)
-	if len(names) == 0 || tr.options.CombineFQDNAnnotation {
-		names = append(names, d.ingressTemplateNames(ing)...)
-	}
+	names := d.allIngressNames(ing)
 	if len(names) == 0 && len(d.skipped) == 0 {
 		d.skip("", zones.TypeNone, zones.ReasonNoHostname, "no rule, TLS entry or hostname annotation names a host; "+
 			"set spec.rules[].host or the annotation "+tr.prefixes[0]+keyHostname)
@@ -49,6 +42,16 @@ func (tr *Translator) Ingress(ing *networkingv1.Ingress, n neighbours) zones.Obj
 		fillable: !ok, overridden: ok,
 	})
 	return d.settle()
+}
+
+// allIngressNames are the names that the Ingress has of its own and, where it
+// has none or both are wanted, those of the templates.
+func (d *draft) allIngressNames(ing *networkingv1.Ingress) []named {
+	names := d.ingressNames(ing)
+	if len(names) == 0 || d.tr.options.CombineFQDNAnnotation {
+		names = append(names, d.ingressTemplateNames(ing)...)
+	}
+	return names
 }
 
 // refusesClass compares the class with --ingress-class. A class in the spec

@@ -47,9 +47,10 @@ const (
 // NewStatusWriter returns a writer before sink. log takes what can't be
 // written, once for each object.
 func NewStatusWriter(sink sources.Sink, client dynamic.Interface, log *slog.Logger) *StatusWriter {
+	info, _ := sources.Info(sources.KindDNSEndpoint) // one of ours
 	return &StatusWriter{
 		Sink:   sink,
-		client: client.Resource(schema.GroupVersionResource{Group: "externaldns.k8s.io", Version: "v1alpha1", Resource: "dnsendpoints"}),
+		client: client.Resource(schema.GroupVersionResource{Group: info.Group, Version: info.Versions[0], Resource: info.Resource}),
 		log:    log,
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[observed](firstStatusPause, lastStatusPause)),
