@@ -97,14 +97,18 @@ func (r *Responder) optLength(transport Transport, v *verdict) int {
 		if r.keepAlive(transport) {
 			length += 4 + 2
 		}
+		if r.pads(transport) {
+			length += 4
+		}
 	}
 	return length
 }
 
 // keepAlive reports whether the reply has the edns-tcp-keepalive option: only
-// where it was asked for, and never over UDP (RFC 7828 section 3.2.1).
+// where it was asked for, and never over UDP (RFC 7828 section 3.2.1) or HTTPS,
+// where HTTP keeps connections (RFC 8484 section 6).
 func (r *Responder) keepAlive(transport Transport) bool {
-	return transport != UDP && r.msg.keepAlive && r.TCPIdle > 0
+	return transport.Stream() && r.msg.keepAlive && r.TCPIdle > 0
 }
 
 // appendOPT appends the OPT record of a reply: built anew, never the query's.
@@ -132,7 +136,16 @@ func (r *Responder) appendOPT(dst []byte, transport Transport, v *verdict, room 
 			dst = append(dst, 0, optionKeepAlive, 0, 2, byte(units>>8), byte(units))
 		}
 	}
-	dst = appendEDE(dst, v.ede, room-(len(dst)-start))
+	pads := v.options && r.pads(transport)
+	reserved := 0
+	if pads {
+		reserved = 4
+	}
+	dst = appendEDE(dst, v.ede, room-(len(dst)-start)-reserved)
+	if pads {
+		limit := r.limit(transport)
+		dst = appendPadding(dst, limit-room+len(dst)-start, limit)
+	}
 	binary.BigEndian.PutUint16(dst[length:], uint16(len(dst)-length-2))
 	return dst
 }

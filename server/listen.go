@@ -11,9 +11,14 @@ import (
 	"syscall"
 )
 
-const defaultPort = 53
+// The ports where none is given (RFC 1035, 7858 and 8484).
+const (
+	defaultPort      = 53
+	defaultTLSPort   = 853
+	defaultHTTPSPort = 443
+)
 
-// A Listen is an address to serve on, over UDP and TCP.
+// A Listen is an address to serve on: over UDP and TCP, over TLS, or over HTTPS.
 type Listen struct {
 	// Addr is the address; the zero Addr means every address of both families.
 	Addr netip.Addr
@@ -34,26 +39,38 @@ func (l Listen) String() string {
 // families), or an address alone (port 53). Names are refused, since a name
 // server can't depend on looking itself up. The error is one sentence that
 // names the flag's value and what to write.
-func ParseListen(text string) (Listen, error) {
+func ParseListen(text string) (Listen, error) { return parseListen("listen", defaultPort, text) }
+
+// ParseListenTLS is ParseListen for the value of --listen-tls, with port 853.
+func ParseListenTLS(text string) (Listen, error) {
+	return parseListen("listen-tls", defaultTLSPort, text)
+}
+
+// ParseListenHTTPS is ParseListen for the value of --listen-https, with port 443.
+func ParseListenHTTPS(text string) (Listen, error) {
+	return parseListen("listen-https", defaultHTTPSPort, text)
+}
+
+func parseListen(flag string, usual uint16, text string) (Listen, error) {
 	wrong := func(format string, args ...any) (Listen, error) {
-		return Listen{}, fmt.Errorf("--listen %q: %s", text, fmt.Sprintf(format, args...))
+		return Listen{}, fmt.Errorf("--%s %q: %s", flag, text, fmt.Sprintf(format, args...))
 	}
 	bare := text
 	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
 		bare = text[1 : len(text)-1]
 	}
 	if addr, err := netip.ParseAddr(bare); err == nil {
-		return Listen{Addr: addr.Unmap(), Port: defaultPort}, nil
+		return Listen{Addr: addr.Unmap(), Port: usual}, nil
 	}
 	if text == "" {
-		return wrong("the address is empty; write for example :53 or 127.0.0.1:5353")
+		return wrong("the address is empty; write for example :%d or 127.0.0.1:5353", usual)
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		if !strings.Contains(text, ":") {
-			return wrong("it is no IP address; write for example 127.0.0.1:53, or :%s for a port alone", portHint(text))
+			return wrong("it is no IP address; write for example 127.0.0.1:%d, or :%s for a port alone", usual, portHint(text, usual))
 		}
-		return wrong("it is no address with a port; write for example 127.0.0.1:53, [::1]:53 or :53")
+		return wrong("it is no address with a port; write for example 127.0.0.1:%d, [::1]:%[1]d or :%[1]d", usual)
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -69,12 +86,12 @@ func ParseListen(text string) (Listen, error) {
 	return Listen{Addr: addr.Unmap(), Port: uint16(number)}, nil
 }
 
-// portHint returns text where it is a port number, else 53.
-func portHint(text string) string {
+// portHint returns text where it is a port number, else the usual one.
+func portHint(text string, usual uint16) string {
 	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 		return text
 	}
-	return strconv.Itoa(defaultPort)
+	return strconv.Itoa(int(usual))
 }
 
 // sockets are what a Server has bound.
@@ -82,13 +99,24 @@ type sockets struct {
 	udp   []*udpSocket
 	tcp   []net.Listener
 	bound []netip.AddrPort
+
+	// encrypted are the listeners and addresses of TLS and HTTPS.
+	encrypted []encryptedListener
 }
 
 func (s *sockets) close() {
 	for _, u := range s.udp {
 		_ = u.conn.Close()
 	}
+	s.closeListeners()
+}
+
+// closeListeners ends the accepting of connections.
+func (s *sockets) closeListeners() {
 	for _, l := range s.tcp {
+		_ = l.Close()
+	}
+	for _, l := range s.encrypted {
 		_ = l.Close()
 	}
 }
@@ -128,33 +156,49 @@ func bindOne(ctx context.Context, listen Listen) (*sockets, error) {
 }
 
 // bindFamilies opens UDP and TCP sockets of one family each: every address of
-// both families takes four of them. A family that the system lacks is left
-// out as long as the other is there.
+// both families takes four of them.
 func bindFamilies(ctx context.Context, listen Listen) (*sockets, error) {
+	s := &sockets{}
+	err := eachFamily(listen, "listen", func(addr netip.AddrPort) (netip.AddrPort, error) {
+		bound, err := s.bindPair(ctx, addr)
+		if err == nil {
+			s.bound = append(s.bound, bound)
+		}
+		return bound, err
+	})
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// eachFamily calls open with the address of each family that listen means, on
+// one port: the first call's where listen names none. A family that the system
+// lacks is left out as long as the other is there.
+func eachFamily(listen Listen, flag string, open func(netip.AddrPort) (netip.AddrPort, error)) error {
 	families := []netip.Addr{listen.Addr}
 	if !listen.Addr.IsValid() {
 		families = []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}
 	}
-	s := &sockets{}
 	var missing error
-	port := listen.Port
+	port, opened := listen.Port, 0
 	for _, addr := range families {
-		bound, err := s.bindPair(ctx, netip.AddrPortFrom(addr, port))
+		bound, err := open(netip.AddrPortFrom(addr, port))
 		if err != nil {
 			if len(families) > 1 && lacksFamily(err) {
 				missing = err
 				continue
 			}
-			s.close()
-			return nil, bindError(listen, err)
+			return bindError(listen, flag, err)
 		}
 		port = bound.Port()
-		s.bound = append(s.bound, bound)
+		opened++
 	}
-	if len(s.bound) == 0 {
-		return nil, bindError(listen, missing)
+	if opened == 0 {
+		return bindError(listen, flag, missing)
 	}
-	return s, nil
+	return nil
 }
 
 // bindPair opens one address for UDP and TCP on the same port.
@@ -197,8 +241,9 @@ func lacksFamily(err error) bool {
 		errors.Is(err, syscall.EPROTONOSUPPORT)
 }
 
-// bindError says in one sentence what is wrong and what mends it. It wraps err.
-func bindError(listen Listen, err error) error {
+// bindError says in one sentence what is wrong with the value of a flag, and what
+// mends it. It wraps err.
+func bindError(listen Listen, flag string, err error) error {
 	network := "UDP"
 	var op *net.OpError
 	if errors.As(err, &op) && strings.HasPrefix(op.Net, "tcp") {
@@ -207,11 +252,11 @@ func bindError(listen Listen, err error) error {
 	what := &listenError{cause: err}
 	switch {
 	case errors.Is(err, syscall.EACCES) && listen.Port != 0 && listen.Port < 1024:
-		what.text = "permission denied; ports below 1024 need root or CAP_NET_BIND_SERVICE (or choose another with --listen)"
+		what.text = "permission denied; ports below 1024 need root or CAP_NET_BIND_SERVICE (or choose another with --" + flag + ")"
 	case errors.Is(err, syscall.EADDRINUSE):
-		what.text = "the address is in use; stop what has it" + resolvedHint(listen) + " or choose another with --listen"
+		what.text = "the address is in use; stop what has it" + resolvedHint(listen) + " or choose another with --" + flag
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		what.text = "no interface of this machine has the address; choose another with --listen"
+		what.text = "no interface of this machine has the address; choose another with --" + flag
 	default:
 		what.text = strings.TrimPrefix(err.Error(), "listen ")
 	}

@@ -61,7 +61,7 @@ func TestBindErrors(t *testing.T) {
 		{Listen{netip.MustParseAddr("127.0.0.1"), 5353}, wrap("udp4", syscall.EADDRINUSE), "can't listen on UDP 127.0.0.1:5353: the address is in use; stop what has it or choose another with --listen"},
 		{Listen{netip.MustParseAddr("192.0.2.9"), 53}, wrap("udp4", syscall.EADDRNOTAVAIL), "can't listen on UDP 192.0.2.9:53: no interface of this machine has the address; choose another with --listen"},
 	} {
-		err := bindError(test.listen, test.err)
+		err := bindError(test.listen, "listen", test.err)
 		if err.Error() != test.want || !errors.Is(err, test.err) {
 			t.Errorf("got\n%v\nwant\n%s", err, test.want)
 		}

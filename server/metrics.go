@@ -14,7 +14,8 @@ import (
 // Metrics serves one Server.
 type Metrics struct {
 	queries     *prometheus.CounterVec
-	duration    [2]prometheus.Observer // by Transport
+	durations   *prometheus.HistogramVec
+	duration    [transports]prometheus.Observer // by Transport; see expect
 	truncated   prometheus.Counter
 	dropped     *prometheus.CounterVec
 	panics      prometheus.Counter
@@ -42,7 +43,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "clusterzone_dns_dropped_total",
-			Help: "Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit) and transport.",
+			Help: "Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit; http: an HTTP request without a query) and transport. Of TCP, TLS and HTTPS also connections that ended before a query (proxy: no valid PROXY header; handshake: TLS failed).",
 		}, []string{"reason", "transport"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "clusterzone_dns_panics_total",
@@ -50,11 +51,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "clusterzone_dns_tcp_connections",
-			Help: "Open TCP connections.",
+			Help: "Open connections over TCP, TLS and HTTPS.",
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "clusterzone_dns_tcp_refused_connections_total",
-			Help: "TCP connections closed at once, by the limit that they hit (total, client) or stopping.",
+			Help: "Connections over TCP, TLS and HTTPS closed at once, by the limit that they hit (total, client) or stopping.",
 		}, []string{"limit"}),
 		short: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "clusterzone_dns_rate_limited_short_total",
@@ -69,26 +70,31 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	for _, state := range []CookieState{CookieClient, CookieBad, CookieValid} {
 		m.cookies[state] = cookies.WithLabelValues(state.String())
 	}
-	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "clusterzone_dns_request_duration_seconds",
 		Help:    "Time from the query's arrival in this program to its reply, by transport.",
 		Buckets: []float64{.000005, .00001, .000025, .00005, .0001, .00025, .0005, .001, .005, .025, .1},
 	}, []string{"transport"})
-	for _, transport := range []Transport{UDP, TCP} {
-		m.duration[transport] = duration.WithLabelValues(transport.String())
-		for _, reason := range []Drop{DropShort, DropResponse, DropWrite} {
-			m.dropped.WithLabelValues(reason.String(), transport.String())
-		}
-	}
-	m.dropped.WithLabelValues(DropLimited.String(), UDP.String())
+	m.expect(UDP, DropLimited)
+	m.expect(TCP)
 	for _, limit := range []string{"total", "client", "stopping"} {
 		m.refused.WithLabelValues(limit)
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.queries, duration, m.truncated, m.dropped, m.panics, m.connections, m.refused,
+		registerer.MustRegister(m.queries, m.durations, m.truncated, m.dropped, m.panics, m.connections, m.refused,
 			cookies, m.short)
 	}
 	return m
+}
+
+// expect makes the series of a transport, which are then 0 and not missing, with
+// those of drops that not all transports have. It comes before the first query of
+// the transport, and before the server's goroutines.
+func (m *Metrics) expect(transport Transport, drops ...Drop) {
+	m.duration[transport] = m.durations.WithLabelValues(transport.String())
+	for _, reason := range append(drops, DropShort, DropResponse, DropWrite) {
+		m.dropped.WithLabelValues(reason.String(), transport.String())
+	}
 }
 
 // A series is one combination of the labels of clusterzone_dns_queries_total.

@@ -13,15 +13,32 @@ type Transport uint8
 const (
 	UDP Transport = iota
 	TCP
+	TLS   // DNS over TLS (RFC 7858)
+	HTTPS // DNS over HTTPS (RFC 8484)
+
+	transports = 4
 )
 
-// String returns "udp" or "tcp", as metrics spell it.
+// String returns "udp", "tcp", "tls" or "https", as metrics spell it.
 func (t Transport) String() string {
-	if t == TCP {
+	switch t {
+	case TCP:
 		return "tcp"
+	case TLS:
+		return "tls"
+	case HTTPS:
+		return "https"
 	}
 	return "udp"
 }
+
+// Stream reports whether messages come one after the other in a connection, each
+// behind its length (RFC 1035 section 4.2.2), as over TCP and TLS. A reply may
+// there be of several messages.
+func (t Transport) Stream() bool { return t == TCP || t == TLS }
+
+// Encrypted reports whether nobody on the way can read messages.
+func (t Transport) Encrypted() bool { return t == TLS || t == HTTPS }
 
 // A Peer is who asks, and how.
 type Peer struct {
@@ -52,6 +69,13 @@ const (
 	// DropLimited: the rate limit left the reply out, to a client that may have
 	// forged its address. Only the UDP loop sets it.
 	DropLimited
+	// DropProxy: no PROXY header, or none that can be read, came from a proxy.
+	// Over UDP that is a message, else a connection. Only the loops set it.
+	DropProxy
+	// DropHandshake: a connection over TLS or HTTPS ended in its handshake.
+	DropHandshake
+	// DropHTTP: an HTTP request got an error of HTTP, as it had no DNS query.
+	DropHTTP
 )
 
 // String returns the reason as metrics spell it.
@@ -65,6 +89,12 @@ func (d Drop) String() string {
 		return "write"
 	case DropLimited:
 		return "limited"
+	case DropProxy:
+		return "proxy"
+	case DropHandshake:
+		return "handshake"
+	case DropHTTP:
+		return "http"
 	}
 	return "answered"
 }
@@ -80,7 +110,7 @@ type Outcome struct {
 	// Rcode is the reply's, extended by EDNS (RFC 6891 section 6.1.3).
 	Rcode     Rcode
 	Transport Transport
-	// Size is the length of the reply in octets, without TCP's length field.
+	// Size is the length of the reply in octets, without the length field of TCP and TLS.
 	Size int
 	// Truncated is the reply's TC bit.
 	Truncated bool

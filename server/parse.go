@@ -67,6 +67,8 @@ type message struct {
 	cookie, cookieEnd int
 	// nsid and keepAlive say that the query has these options (RFC 5001, 7828).
 	nsid, keepAlive bool
+	// padding: the query has the padding option (RFC 7830).
+	padding bool
 
 	// The TSIG record (RFC 8945): where its owner and its data begin, and where
 	// it ends. Zero without one.
@@ -83,7 +85,7 @@ func (m *message) opcode() uint16 { return (m.flags & maskOpcode) >> 11 }
 func (m *message) parse(query []byte) Drop {
 	m.malformed, m.questionEnd, m.qtype, m.qclass, m.nameLen = false, 0, 0, 0, 0
 	m.edns, m.version, m.do, m.payload = false, 0, false, 0
-	m.cookie, m.cookieEnd, m.nsid, m.keepAlive = 0, 0, false, false
+	m.cookie, m.cookieEnd, m.nsid, m.keepAlive, m.padding = 0, 0, false, false, false
 	m.tsigOwner, m.tsigData, m.tsigEnd = 0, 0, 0
 	if len(query) < headerSize {
 		return DropShort
@@ -204,6 +206,8 @@ func (m *message) parseOPT(query []byte, rec record) bool {
 			}
 		case optionKeepAlive:
 			m.keepAlive = true
+		case optionPadding:
+			m.padding = true
 		}
 	}
 	return true

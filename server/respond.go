@@ -307,7 +307,7 @@ func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 // limit is the number of octets that the reply may have.
 func (r *Responder) limit(transport Transport) int {
 	switch {
-	case transport == TCP:
+	case transport != UDP:
 		return maxMessage
 	case !r.msg.edns:
 		return plainUDP

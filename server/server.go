@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -30,6 +31,15 @@ type Server struct {
 	Listen []Listen
 	// Options say how replies are made.
 	Options Options
+	// ListenTLS and ListenHTTPS are addresses for DNS over TLS and over HTTPS.
+	ListenTLS, ListenHTTPS []Listen
+	// TLS has the certificate; required with ListenTLS and ListenHTTPS. Serve
+	// works with copies, which take TLS 1.2 and up and choose the application
+	// protocol: what changes meanwhile comes from its functions.
+	TLS *tls.Config
+	// ProxyFrom are the networks of proxies. Whatever comes from there must begin
+	// with a PROXY header (version 2), whose client's address counts.
+	ProxyFrom []netip.Prefix
 	// RateLimit bounds equal replies over UDP.
 	RateLimit RateLimit
 	// TCP bounds connections.
@@ -37,12 +47,15 @@ type Server struct {
 	// Readers is the number of goroutines that read each UDP socket; 0 means
 	// one for each CPU that Go may use.
 	Readers int
-	// Drain is how long Serve waits, once ctx has ended, for TCP clients to
+	// Drain is how long Serve waits, once ctx has ended, for clients with connections to
 	// take the replies that are on their way; 0 means 5 s.
 	Drain time.Duration
 	// Bound, where set, is told the addresses once all of them are open and
 	// before the first query is read. Each stands for UDP and TCP.
 	Bound func([]netip.AddrPort)
+	// BoundEncrypted, where set, is told the addresses of ListenTLS and
+	// ListenHTTPS, just before Bound is called.
+	BoundEncrypted func(tls, https []netip.AddrPort)
 	// Log takes trouble on the wire, bounded in rate; nil means silence.
 	Log *slog.Logger
 	// Metrics may be nil.
@@ -57,11 +70,21 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.View == nil || len(s.Listen) == 0 {
 		return errors.New("the DNS server has no view or no address to listen on")
 	}
+	if s.TLS == nil && len(s.ListenTLS)+len(s.ListenHTTPS) > 0 {
+		return errors.New("the DNS server has no certificate for TLS and HTTPS")
+	}
 	sockets, err := bind(ctx, s.Listen)
 	if err != nil {
 		return err
 	}
+	if err := sockets.bindEncrypted(ctx, s.ListenTLS, s.ListenHTTPS); err != nil {
+		sockets.close()
+		return err
+	}
 	r := s.newRun()
+	if s.BoundEncrypted != nil {
+		s.BoundEncrypted(sockets.encryptedAddrs(TLS), sockets.encryptedAddrs(HTTPS))
+	}
 	if s.Bound != nil {
 		s.Bound(sockets.bound)
 	}
@@ -73,8 +96,9 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	}
 	for _, listener := range sockets.tcp {
-		loops.Go(func() error { return r.accept(serving, listener) })
+		loops.Go(func() error { return r.accept(serving, listener, &gate{run: r, transport: TCP}) })
 	}
+	r.serveEncrypted(serving, loops, sockets.encrypted, s.TLS)
 	loops.Go(func() error {
 		<-serving.Done()
 		// Wake readers rather than close their sockets under them: a reply that
@@ -82,9 +106,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		for _, socket := range sockets.udp {
 			_ = socket.conn.SetReadDeadline(time.Unix(1, 0))
 		}
-		for _, listener := range sockets.tcp {
-			_ = listener.Close()
-		}
+		sockets.closeListeners()
 		r.conns.interrupt()
 		return nil
 	})
@@ -99,6 +121,7 @@ type run struct {
 	view    View
 	options Options
 	tcp     TCPOptions
+	proxies []netip.Prefix
 	readers int
 	grace   time.Duration
 	log     *slog.Logger
@@ -113,7 +136,7 @@ type run struct {
 
 func (s *Server) newRun() *run {
 	r := &run{
-		view: s.View, options: s.Options, tcp: s.TCP.withDefaults(),
+		view: s.View, options: s.Options, tcp: s.TCP.withDefaults(), proxies: s.ProxyFrom,
 		readers: s.Readers, grace: s.Drain, log: s.Log, metrics: s.Metrics,
 		limiter: newLimiter(s.RateLimit),
 	}
@@ -128,6 +151,12 @@ func (s *Server) newRun() *run {
 	}
 	if r.metrics == nil {
 		r.metrics = NewMetrics(nil)
+	}
+	if len(s.ListenTLS) > 0 {
+		r.metrics.expect(TLS, DropHandshake)
+	}
+	if len(s.ListenHTTPS) > 0 {
+		r.metrics.expect(HTTPS, DropHandshake, DropHTTP)
 	}
 	r.conns = newConnections(r.tcp.MaxConnections, r.tcp.MaxPerClient)
 	r.idle.New = func() any { return r.newWorker() }

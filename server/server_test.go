@@ -282,7 +282,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP clusterzone_dns_dropped_total Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit) and transport.
+# HELP clusterzone_dns_dropped_total Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit; http: an HTTP request without a query) and transport. Of TCP, TLS and HTTPS also connections that ended before a query (proxy: no valid PROXY header; handshake: TLS failed).
 # TYPE clusterzone_dns_dropped_total counter
 clusterzone_dns_dropped_total{reason="limited",transport="udp"} 0
 clusterzone_dns_dropped_total{reason="response",transport="tcp"} 0
@@ -297,7 +297,7 @@ clusterzone_dns_queries_total{rcode="NOERROR",transport="tcp",type="AAAA",zone="
 clusterzone_dns_queries_total{rcode="NOERROR",transport="udp",type="A",zone="corp.test"} 3
 clusterzone_dns_queries_total{rcode="NXDOMAIN",transport="udp",type="other",zone="corp.test"} 2
 clusterzone_dns_queries_total{rcode="REFUSED",transport="udp",type="A",zone="none"} 1
-# HELP clusterzone_dns_tcp_connections Open TCP connections.
+# HELP clusterzone_dns_tcp_connections Open connections over TCP, TLS and HTTPS.
 # TYPE clusterzone_dns_tcp_connections gauge
 clusterzone_dns_tcp_connections 0
 # HELP clusterzone_dns_truncated_total Replies with the TC bit: the client has to ask again over TCP.
@@ -359,7 +359,7 @@ func TestServeEndsWithItsSockets(t *testing.T) {
 	if err := s.udp[0].serve(context.Background(), r.newWorker()); err == nil {
 		t.Error("reading from a closed UDP socket must end with an error")
 	}
-	if err := r.accept(context.Background(), s.tcp[0]); err == nil {
+	if err := r.accept(context.Background(), s.tcp[0], &gate{run: r, transport: TCP}); err == nil {
 		t.Error("accepting on a closed socket must end with an error")
 	}
 }

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"time"
 )
 
-// TCPOptions bound TCP connections. Zero values stand for the defaults.
+// TCPOptions bound connections over TCP and TLS, and but for MaxQueries those over
+// HTTPS: all count together. Zero values stand for the defaults.
 type TCPOptions struct {
 	// IdleTimeout is how long a connection may take to bring its next whole
-	// query, counted from its last reply; 10 s (RFC 7766 section 6.2.3).
+	// query, counted from its last reply; 10 s (RFC 7766 section 6.2.3). A PROXY
+	// header and a handshake have the same time, both together.
 	IdleTimeout time.Duration
 	// WriteTimeout is how long a client may take to accept replies; 5 s.
 	WriteTimeout time.Duration
@@ -52,7 +55,7 @@ const (
 )
 
 // accept admits connections until ctx ends and the listener is closed.
-func (r *run) accept(ctx context.Context, listener net.Listener) error {
+func (r *run) accept(ctx context.Context, listener net.Listener, to *gate) error {
 	for {
 		c, err := listener.Accept()
 		if err != nil {
@@ -62,7 +65,7 @@ func (r *run) accept(ctx context.Context, listener net.Listener) error {
 			case errors.Is(err, net.ErrClosed):
 				return err
 			}
-			r.trouble("accepting a TCP connection failed", err)
+			r.trouble("accepting a connection over "+strings.ToUpper(to.transport.String())+" failed", err)
 			pause(ctx, acceptPause)
 			continue
 		}
@@ -70,15 +73,16 @@ func (r *run) accept(ctx context.Context, listener net.Listener) error {
 		if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 			peer = tcp.AddrPort()
 		}
-		if refused := r.conns.add(c, peer.Addr()); refused != "" {
+		client := peer.Addr()
+		if r.proxied(client) {
+			client = netip.Addr{}
+		}
+		if refused := r.conns.add(c, client); refused != "" {
 			r.metrics.refused.WithLabelValues(refused).Inc()
 			_ = c.Close()
 			continue
 		}
-		r.open.Go(func() {
-			defer r.conns.remove(c)
-			r.serveConn(ctx, c, peer)
-		})
+		r.open.Go(func() { to.enter(ctx, c, peer) })
 	}
 }
 
@@ -87,12 +91,12 @@ func (r *run) accept(ctx context.Context, listener net.Listener) error {
 //
 // Replies to queries that came together leave together. A connection that
 // waits holds its read buffer and nothing else.
-func (r *run) serveConn(ctx context.Context, c net.Conn, peer netip.AddrPort) {
+func (r *run) serveConn(ctx context.Context, c net.Conn, peer Peer) {
 	defer c.Close()
 	r.metrics.connections.Inc()
 	defer r.metrics.connections.Dec()
 
-	conn := &connection{run: r, net: c, in: bufio.NewReaderSize(c, 2+maxQuery), peer: Peer{Addr: peer, Transport: TCP}}
+	conn := &connection{run: r, net: c, in: bufio.NewReaderSize(c, 2+maxQuery), peer: peer}
 	for range r.tcp.MaxQueries {
 		if !conn.next(ctx) {
 			break
@@ -101,7 +105,7 @@ func (r *run) serveConn(ctx context.Context, c net.Conn, peer netip.AddrPort) {
 	conn.flush()
 }
 
-// A connection is one TCP connection being served by one goroutine.
+// A connection is one connection over TCP or TLS being served by one goroutine.
 type connection struct {
 	run  *run
 	net  net.Conn
@@ -162,7 +166,8 @@ func (c *connection) wait(ctx context.Context) (size int, ok bool) {
 	if !c.flush() {
 		return 0, false
 	}
-	if c.net.SetReadDeadline(time.Now().Add(c.run.tcp.IdleTimeout)) != nil {
+	// The deadline is for writing too: TLS may answer a client while it reads.
+	if c.net.SetDeadline(time.Now().Add(c.run.tcp.IdleTimeout)) != nil {
 		return 0, false
 	}
 	// connections.interrupt sets a deadline in the past after ctx has ended: if
@@ -212,7 +217,7 @@ func (c *connection) flush() bool {
 	}
 	if err != nil {
 		for range c.pending {
-			w.metrics.drop(TCP, DropWrite)
+			w.metrics.drop(c.peer.Transport, DropWrite)
 		}
 	}
 	return err == nil

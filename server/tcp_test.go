@@ -208,7 +208,7 @@ func pipeServer(t *testing.T, ctx context.Context, options TCPOptions, view View
 	go func() {
 		defer close(ended)
 		defer r.conns.remove(served)
-		r.serveConn(ctx, served, netip.MustParseAddrPort("127.0.0.1:40000"))
+		r.serveConn(ctx, served, Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000"), Transport: TCP})
 	}()
 	return client, ended, r
 }
@@ -333,7 +333,7 @@ func TestDrainIsBounded(t *testing.T) {
 		r := (&Server{View: view, Drain: 2 * time.Second, TCP: TCPOptions{WriteTimeout: time.Hour}}).newRun()
 		client, served := net.Pipe()
 		r.conns.add(served, netip.Addr{})
-		r.open.Go(func() { r.serveConn(ctx, served, netip.AddrPort{}) })
+		r.open.Go(func() { r.serveConn(ctx, served, Peer{Transport: TCP}) })
 		send(t, client, framed(pipelined(t, 1)...))
 		synctest.Wait()
 		cancel()

@@ -62,11 +62,16 @@ func (u *udpSocket) serve(ctx context.Context, w *worker) error {
 			continue
 		}
 		start := time.Now()
-		peer := Peer{Addr: addr, Transport: UDP, Time: uint32(start.Unix())}
+		query, client, ok := w.unwrap(buf[:n], addr)
+		if !ok {
+			w.observe(Outcome{Transport: UDP, Dropped: DropProxy}, 0)
+			continue
+		}
+		peer := Peer{Addr: client, Transport: UDP, Time: uint32(start.Unix())}
 		var outcome Outcome
-		out, outcome = w.answer(out[:0], buf[:n], peer)
+		out, outcome = w.answer(out[:0], query, peer)
 		if w.limiter != nil {
-			out, outcome = w.limit(out, buf[:n], peer, outcome, start)
+			out, outcome = w.limit(out, query, peer, outcome, start)
 		}
 		if outcome.Dropped == Answered {
 			_, _, err := u.conn.WriteMsgUDPAddrPort(out, replyControl(control[:controlled]), addr)

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+const (
+	dohPath = "/dns-query" // RFC 8484 section 4.1.1 has it in its examples, and clients by default
+	dohType = "application/dns-message"
+)
+
+// A dohHandler answers DNS queries in HTTP requests (RFC 8484).
+type dohHandler struct{ run *run }
+
+// ServeHTTP implements http.Handler.
+func (h *dohHandler) ServeHTTP(out http.ResponseWriter, request *http.Request) {
+	query, status, fault := dohQuery(out, request)
+	if fault != "" {
+		h.refuse(out, status, fault)
+		return
+	}
+	start := time.Now()
+	// RemoteAddr is that of guarded, which is always an address with a port.
+	client, _ := netip.ParseAddrPort(request.RemoteAddr)
+	peer := Peer{Addr: client, Transport: HTTPS, Time: uint32(start.Unix())}
+	w := h.run.borrow()
+	defer h.run.giveBack(w)
+	var outcome Outcome
+	w.out, outcome = w.answer(w.out[:0], query, peer)
+	if outcome.Dropped == Answered {
+		header := out.Header()
+		header.Set("Content-Type", dohType)
+		header.Set("Content-Length", strconv.Itoa(len(w.out)))
+		header.Set("Cache-Control", "max-age="+strconv.FormatUint(uint64(freshness(w.out)), 10))
+		if _, err := out.Write(w.out); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) { // of HEAD
+			outcome = Outcome{Transport: HTTPS, Dropped: DropWrite}
+		}
+		w.observe(outcome, time.Since(start))
+		return
+	}
+	w.observe(outcome, time.Since(start))
+	http.Error(out, "The message is no DNS query.", http.StatusBadRequest)
+}
+
+// refuse answers with an error of HTTP, and one sentence.
+func (h *dohHandler) refuse(out http.ResponseWriter, status int, fault string) {
+	h.run.metrics.drop(HTTPS, DropHTTP)
+	http.Error(out, fault, status)
+}
+
+// dohQuery returns the DNS message of a request, or the status and the sentence
+// that refuse it.
+func dohQuery(out http.ResponseWriter, request *http.Request) (query []byte, status int, fault string) {
+	if request.URL.Path != dohPath {
+		return nil, http.StatusNotFound, "DNS queries are answered at " + dohPath + "."
+	}
+	switch request.Method {
+	case http.MethodGet, http.MethodHead:
+		return dohGet(request)
+	case http.MethodPost:
+		return dohPost(out, request)
+	}
+	out.Header().Set("Allow", "GET, HEAD, POST")
+	return nil, http.StatusMethodNotAllowed, "Ask with GET or POST."
+}
+
+// dohGet reads the query from the URL (RFC 8484 section 4.1).
+func dohGet(request *http.Request) (query []byte, status int, fault string) {
+	const form = "the query goes in the parameter dns, once, in base64url without padding."
+	values := request.URL.Query()["dns"]
+	if len(values) != 1 || values[0] == "" {
+		return nil, http.StatusBadRequest, "The parameter dns is not there once: " + form
+	}
+	if base64.RawURLEncoding.DecodedLen(len(values[0])) > maxQuery {
+		return nil, http.StatusRequestURITooLong, tooLong
+	}
+	query, err := base64.RawURLEncoding.Strict().DecodeString(values[0])
+	if err != nil {
+		return nil, http.StatusBadRequest, "The parameter dns can't be decoded: " + form
+	}
+	return query, 0, ""
+}
+
+var tooLong = fmt.Sprintf("The query has more than %d octets.", maxQuery)
+
+// dohPost reads the query from the body.
+func dohPost(out http.ResponseWriter, request *http.Request) (query []byte, status int, fault string) {
+	media, _, err := mime.ParseMediaType(request.Header.Get("Content-Type"))
+	if err != nil || media != dohType {
+		return nil, http.StatusUnsupportedMediaType, "The body must be of type " + dohType + "."
+	}
+	query, err = io.ReadAll(http.MaxBytesReader(out, request.Body, maxQuery))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, http.StatusRequestEntityTooLarge, tooLong
+	case err != nil:
+		return nil, http.StatusBadRequest, "The body did not come whole."
+	}
+	return query, 0, ""
+}
+
+// freshness is how many seconds an HTTP cache may keep a reply (RFC 8484 section
+// 5.1): the lowest TTL of the answer section; without one, what the SOA of the
+// authority section says of negative answers (RFC 2308 section 5), or the lowest
+// TTL of a referral. Other replies, as errors are, stay fresh for no time.
+func freshness(reply []byte) uint32 {
+	if len(reply) < headerSize || Rcode(reply[3]&0xf) != NoError && Rcode(reply[3]&0xf) != NXDomain {
+		return 0
+	}
+	at := headerSize
+	if binary.BigEndian.Uint16(reply[4:]) > 0 {
+		end, ok := skipName(reply, at)
+		if !ok {
+			return 0
+		}
+		at = end + 4
+	}
+	answers := int(binary.BigEndian.Uint16(reply[6:]))
+	authority := int(binary.BigEndian.Uint16(reply[8:]))
+	seconds, found := uint32(0), false
+	for i := range answers + authority {
+		if i == answers && found {
+			break
+		}
+		rec, ok := readRecord(reply, at)
+		if !ok {
+			return 0
+		}
+		at = rec.end
+		ttl := rec.ttl
+		if zones.Type(rec.typ) == zones.TypeSOA && i >= answers && rec.end-rec.data > 4 {
+			ttl = min(ttl, binary.BigEndian.Uint32(reply[rec.end-4:]))
+		}
+		if !found || ttl < seconds {
+			seconds, found = ttl, true
+		}
+	}
+	return seconds
+}

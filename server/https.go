@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+)
+
+const (
+	// maxStreams bounds the requests that one HTTP/2 connection has open. The
+	// limit on connections is a limit on memory only with it.
+	maxStreams = 100
+	// maxHTTPHeader has room for the longest query in a URL (4/3 of maxQuery
+	// octets) and as much again for header fields.
+	maxHTTPHeader = 12 << 10
+)
+
+// A webServer answers DNS over HTTPS on connections whose handshake is done. It
+// is net/http's server, so that HTTP/2 is not ours to get right.
+type webServer struct {
+	run  *run
+	http *http.Server
+	// conns are on their way to http.Serve, until stopped is closed.
+	conns   chan net.Conn
+	stopped chan struct{}
+	stop    sync.Once
+}
+
+// newWebServer starts nothing. config is that of the handshakes.
+func (r *run) newWebServer(config *tls.Config) *webServer {
+	return &webServer{
+		run:     r,
+		conns:   make(chan net.Conn),
+		stopped: make(chan struct{}),
+		http: &http.Server{
+			Handler:           &dohHandler{r},
+			TLSConfig:         config, // tells that HTTP/2 is offered
+			ReadHeaderTimeout: r.tcp.IdleTimeout,
+			ReadTimeout:       r.tcp.IdleTimeout,
+			WriteTimeout:      r.tcp.WriteTimeout,
+			IdleTimeout:       r.tcp.IdleTimeout,
+			MaxHeaderBytes:    maxHTTPHeader,
+			HTTP2: &http.HTTP2Config{
+				MaxConcurrentStreams:          maxStreams,
+				MaxReadFrameSize:              16 << 10,
+				MaxReceiveBufferPerConnection: 64 << 10,
+				MaxReceiveBufferPerStream:     16 << 10,
+				MaxDecoderHeaderTableSize:     4 << 10,
+				WriteByteTimeout:              r.tcp.WriteTimeout,
+			},
+			ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug), // what peers do wrong
+		},
+	}
+}
+
+func (s *webServer) config() *tls.Config { return s.http.TLSConfig }
+
+// take hands a connection over, which it closes where the server has stopped.
+func (s *webServer) take(c net.Conn) {
+	select {
+	case s.conns <- c:
+	case <-s.stopped:
+		_ = c.Close()
+	}
+}
+
+// serve answers until ctx ends. Then a goroutine of run.open lets the requests
+// end that have begun, for as long as the run's grace lasts.
+func (s *webServer) serve(ctx context.Context) error {
+	s.run.open.Go(func() {
+		<-ctx.Done()
+		limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.run.grace)
+		defer cancel()
+		if s.http.Shutdown(limit) != nil {
+			_ = s.http.Close() // of connections, which the drain cuts anyway
+		}
+	})
+	if err := s.http.Serve(s); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// Accept implements net.Listener for http.Serve.
+func (s *webServer) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.conns:
+		return c, nil
+	case <-s.stopped:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (s *webServer) Close() error {
+	s.stop.Do(func() { close(s.stopped) })
+	return nil
+}
+
+// Addr implements net.Listener. Nobody asks: connections come from several
+// sockets.
+func (s *webServer) Addr() net.Addr { return &net.TCPAddr{} }
