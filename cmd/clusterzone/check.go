@@ -12,7 +12,7 @@ import (
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-const checkHelp = `Validate flags, config file, zone files and objects, and exit.
+const checkHelp = `Validate flags, config file, zone files, certificates and objects, and exit.
 
 Each finding is one line: a manifest or zone file that can't be read or is odd,
 or something that an
@@ -24,6 +24,7 @@ file can't be honoured.`
 
 func newCheck() *cobra.Command {
 	var settings objectSettings
+	var files certificateSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -33,14 +34,15 @@ func newCheck() *cobra.Command {
 			if err := resolve(cmd, os.LookupEnv); err != nil {
 				return err
 			}
-			return check(cmd, &settings)
+			return check(cmd, &settings, &files)
 		},
 	}
 	settings.add(cmd)
+	files.add(cmd)
 	return cmd
 }
 
-func check(cmd *cobra.Command, settings *objectSettings) error {
+func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings) error {
 	log, err := settings.general.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -48,7 +50,14 @@ func check(cmd *cobra.Command, settings *objectSettings) error {
 	if err := settings.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
 		return err
 	}
+	tls, err := files.load()
+	if err != nil {
+		return err
+	}
 	var found []string
+	if tls != nil {
+		found = tls.findings()
+	}
 	fault := func(err error) { found = append(found, err.Error()) }
 	p, err := settings.assemble(quiet(log), pipelineOptions{zoneFault: fault, onCommit: func(commit zones.Commit) {
 		for _, skip := range commit.Skipped {

@@ -71,9 +71,11 @@ type daemon struct {
 	dns      *server.Server
 	// cookieFile is nil without --cookie-secret-file.
 	cookieFile *cookieFile
-	resolver   *resolver.Resolver // nil where outside targets are not looked up
-	leaving    leaving
-	synced     bool // a commit was ready; the feed's goroutine's own
+	// certificates is nil without --tls-cert-file.
+	certificates *certificates
+	resolver     *resolver.Resolver // nil where outside targets are not looked up
+	leaving      leaving
+	synced       bool // a commit was ready; the feed's goroutine's own
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -103,6 +105,9 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	if d.cookieFile, err = serving.clients.apply(dns); err != nil {
+		return nil, err
+	}
+	if d.certificates, err = serving.encrypted.apply(dns); err != nil {
 		return nil, err
 	}
 	d.dns = dns
@@ -147,6 +152,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.dns.View = d.pipeline.store
 	d.dns.Log = log
 	d.dns.Metrics = server.NewMetrics(d.registry)
+	serving.encrypted.equip(log, dns, d.certificates, d.registry)
 	d.dns.Bound = func(addrs []netip.AddrPort) {
 		for _, addr := range addrs {
 			log.Info("answering", "address", addr.String(), "zones", originsText(d.pipeline.origins))
@@ -234,6 +240,12 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.cookieFile != nil {
 		parts.Go(func() error {
 			d.cookieFile.follow(working, d.log)
+			return nil
+		})
+	}
+	if d.certificates != nil {
+		parts.Go(func() error {
+			d.certificates.follow(working, d.log)
 			return nil
 		})
 	}

@@ -177,20 +177,22 @@ type serveSettings struct {
 	tcpPerClient   int
 	shutdownDelay  time.Duration
 	clients        clientSettings
+	encrypted      encryptedSettings
 	targets        targetSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupServe)
 	f.list(&s.listen, "listen", "`address` to answer on, UDP and TCP; repeatable (default: :53)")
+	s.encrypted.add(cmd)
 	f.text(&s.metricsAddress, "metrics-address", ":7979", "`address` of /metrics, /healthz and /readyz; empty for none")
 	f.text(&s.adminAddress, "admin-address", "127.0.0.1:7980", "`address` of the admin API, which \"clusterzone explain\" asks; it names objects; empty for none")
 	f.text(&s.stateFile, "state-file", "", "keep what is served in this `file`, and serve from it after a restart until the cluster can be read")
 	f.duration(&s.hold, "hold-addresses", 5*time.Minute, "how long the last good addresses stay when an object's status loses them; an object that is deleted loses its records at once; 0 holds none")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
-	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of TCP connections at most")
-	f.number(&s.tcpPerClient, "tcp-connections-per-client", 200, "`number` of TCP connections at most from one address")
-	f.duration(&s.tcpIdle, "tcp-idle-timeout", 10*time.Second, "how long an idle TCP connection stays open")
+	f.number(&s.tcpConnections, "tcp-connections", 1000, "`number` of connections over TCP, TLS and HTTPS at most")
+	f.number(&s.tcpPerClient, "tcp-connections-per-client", 200, "`number` of connections over TCP, TLS and HTTPS at most from one address")
+	f.duration(&s.tcpIdle, "tcp-idle-timeout", 10*time.Second, "how long an idle connection over TCP, TLS or HTTPS stays open")
 
 	f = flagsOf(cmd, groupAnswers)
 	f.number(&s.maxUDP, "udp-size", 1232, "`number` of octets in a UDP answer at most; longer ones are truncated, and whole over TCP")
