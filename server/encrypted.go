@@ -101,17 +101,17 @@ type gate struct {
 // handshake have the time that an idle connection has. It closes c in the end.
 func (g *gate) enter(ctx context.Context, c net.Conn, from netip.AddrPort) {
 	r := g.run
-	kept := &guarded{Conn: c, peer: from, release: func() { r.conns.remove(c) }}
+	guard := &guarded{Conn: c, peer: from, release: func() { r.conns.remove(c) }}
 	peer, ok := g.admit(ctx, c, from)
-	kept.peer = peer
+	guard.peer = peer
 	switch {
 	case !ok:
-		_ = kept.Close()
+		_ = guard.Close()
 	case g.config == nil:
-		defer kept.release()
+		defer guard.release()
 		r.serveConn(ctx, c, Peer{Addr: peer, Transport: g.transport})
 	default:
-		g.secure(ctx, c, kept)
+		g.secure(ctx, c, guard)
 	}
 }
 
@@ -146,27 +146,26 @@ func (g *gate) admit(ctx context.Context, c net.Conn, from netip.AddrPort) (peer
 }
 
 // secure makes the handshake and serves what comes through it.
-func (g *gate) secure(ctx context.Context, c net.Conn, kept *guarded) {
+func (g *gate) secure(ctx context.Context, c net.Conn, guard *guarded) {
 	r := g.run
-	secured := tls.Server(kept, g.config)
+	secured := tls.Server(guard, g.config)
 	if err := secured.HandshakeContext(context.WithoutCancel(ctx)); err != nil {
 		r.metrics.drop(g.transport, DropHandshake)
-		r.log.Debug("a TLS handshake failed", "err", err, "peer", kept.peer, "transport", g.transport.String())
-		_ = kept.Close()
+		r.log.Debug("a TLS handshake failed", "err", err, "peer", guard.peer, "transport", g.transport.String())
+		_ = guard.Close()
 		return
 	}
 	if g.web == nil {
-		r.serveConn(ctx, secured, Peer{Addr: kept.peer, Transport: g.transport}) // closes it
+		r.serveConn(ctx, secured, Peer{Addr: guard.peer, Transport: g.transport}) // closes it
 		return
 	}
-	// From here on net/http says how long it waits, and ends the connection when
-	// the server stops: between two requests, not in the midst of one.
-	if r.conns.keep(c) != "" || c.SetDeadline(time.Time{}) != nil {
+	// From here on net/http says how long it waits.
+	if c.SetDeadline(time.Time{}) != nil || ctx.Err() != nil {
 		_ = secured.Close()
 		return
 	}
 	r.metrics.connections.Inc()
-	kept.counted = r.metrics.connections.Dec
+	guard.counted = r.metrics.connections.Dec
 	g.web.take(secured)
 }
 
@@ -177,6 +176,7 @@ type guarded struct {
 	peer    netip.AddrPort
 	release func()
 	counted func() // nil where it isn't
+	kept    bool   // by connections.keep; of net/http's goroutine
 	once    sync.Once
 }
 

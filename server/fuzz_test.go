@@ -53,6 +53,14 @@ func FuzzRespond(f *testing.F) {
 		}
 		checkReply(t, query, reply, outcome, peer.Transport)
 		checkReply(t, query, optional, with, peer.Transport)
+		peer.Transport = TLS
+		padded, with := full.responder.Respond(nil, query, snap, peer)
+		checkReply(t, query, padded, with, TLS)
+		if m := &full.responder.msg; m.padding && m.edns && !m.malformed && m.version == 0 && m.tsigOwner == 0 && m.opcode() == opcodeQuery &&
+			with.Rcode != FormErr && len(padded)%paddingBlock != 0 && len(padded) != maxMessage {
+			t.Fatalf("padding was asked for, and the reply has %d octets", len(padded))
+		}
+		peer.Transport = UDP
 		if !tcp {
 			optional, with = full.responder.short(nil, query, peer, with)
 			checkReply(t, query, optional, with, UDP)

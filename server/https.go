@@ -32,7 +32,7 @@ type webServer struct {
 
 // newWebServer starts nothing. config is that of the handshakes.
 func (r *run) newWebServer(config *tls.Config) *webServer {
-	return &webServer{
+	s := &webServer{
 		run:     r,
 		conns:   make(chan net.Conn),
 		stopped: make(chan struct{}),
@@ -54,6 +54,25 @@ func (r *run) newWebServer(config *tls.Config) *webServer {
 			},
 			ErrorLog: slog.NewLogLogger(r.log.Handler(), slog.LevelDebug), // what peers do wrong
 		},
+	}
+	s.http.ConnState = s.state
+	return s
+}
+
+// state leaves a connection that has brought something to net/http, which ends it
+// between two requests when the server stops. The others, which it would wait
+// for, are interrupted.
+func (s *webServer) state(c net.Conn, now http.ConnState) {
+	if now != http.StateActive && now != http.StateIdle {
+		return
+	}
+	secured, ok := c.(*tls.Conn)
+	if !ok {
+		return
+	}
+	if guard, ok := secured.NetConn().(*guarded); ok && !guard.kept {
+		guard.kept = true
+		s.run.conns.keep(guard.Conn)
 	}
 }
 

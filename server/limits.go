@@ -70,19 +70,14 @@ func (c *connections) name(conn net.Conn, client netip.Addr) (refused string) {
 	return ""
 }
 
-// keep exempts a connection from interrupt, or says "stopping" where that has
-// been.
-func (c *connections) keep(conn net.Conn) (refused string) {
+// keep exempts a connection from an interrupt that is still to come.
+func (c *connections) keep(conn net.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing {
-		return "stopping"
-	}
 	if g, ok := c.open[conn]; ok {
 		g.kept = true
 		c.open[conn] = g
 	}
-	return ""
 }
 
 // count changes the number of a client's connections. c.mu is held.

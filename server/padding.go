@@ -1,5 +1,7 @@
 package server
 
+import "slices"
+
 const (
 	optionPadding = 12
 	// paddingBlock: encrypted replies get a length that is a multiple of it, so
@@ -23,5 +25,7 @@ func appendPadding(dst []byte, size, limit int) []byte {
 		return dst
 	}
 	dst = append(dst, 0, optionPadding, byte(fill>>8), byte(fill))
-	return append(dst, make([]byte, fill)...)
+	dst = slices.Grow(dst, fill)[:len(dst)+fill]
+	clear(dst[len(dst)-fill:])
+	return dst
 }

@@ -370,16 +370,17 @@ var hotQuestions = []string{
 	"a1.corp.test A option=10:0102030405060708 option=3:",                             // a first cookie
 	"a1.corp.test A option=10:2464c4abcf10c957010000005cf79f111f8130c3eee29480",       // a server cookie
 	"a200.corp.test A option=10:2464c4abcf10c957010000005cf79f111f8130c3eee29480 tcp", // and TCP
-	"id.server TXT class=3",            // class CH
-	"a1.corp.test A edns",              // hit
-	"a1.corp.test AAAA edns",           // NODATA
-	"absent.corp.test A edns",          // NXDOMAIN
-	"c3.corp.test A edns",              // alias
-	"a30.corp.test A edns",             // rotated
-	"a200.corp.test A edns",            // truncated
-	"www.other.test A edns",            // refused
-	"mx3.corp.test MX edns",            // compressed data, additional
-	"x.ns3.corp.test A edns size=4096", // referral
+	"a1.corp.test A option=12:00 tls",                                                 // padded
+	"id.server TXT class=3",                                                           // class CH
+	"a1.corp.test A edns",                                                             // hit
+	"a1.corp.test AAAA edns",                                                          // NODATA
+	"absent.corp.test A edns",                                                         // NXDOMAIN
+	"c3.corp.test A edns",                                                             // alias
+	"a30.corp.test A edns",                                                            // rotated
+	"a200.corp.test A edns",                                                           // truncated
+	"www.other.test A edns",                                                           // refused
+	"mx3.corp.test MX edns",                                                           // compressed data, additional
+	"x.ns3.corp.test A edns size=4096",                                                // referral
 }
 
 func BenchmarkRespond(b *testing.B) {

@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	options WORDS          ede=off|code|full max=OCTETS explain=PREFIX,...|nobody
 //	                       cookies=SECRET,... nsid=TEXT version=TEXT
 //	                       allow=PREFIX,... idle=SPAN
-//	ask NAME TYPE WORDS    a query; words: tcp, rd cd ad aa ra tc z (header bits),
+//	ask NAME TYPE WORDS    a query; words: tcp, tls, https, rd cd ad aa ra tc z (header bits),
 //	                       edns, do, size=, version=, ednsz, option=CODE:HEX, class=, opcode=,
 //	                       id=, time=UNIX, from=ADDRESS, key=NAME (signed)
 //	raw HEX... [tcp]       these octets
@@ -256,6 +256,8 @@ func describeRecord(rr dns.RR) string {
 				text += fmt.Sprintf(" NSID %q", name)
 			case *dns.EDNS0_TCP_KEEPALIVE:
 				text += fmt.Sprintf(" KEEPALIVE %d", option.Timeout)
+			case *dns.EDNS0_PADDING:
+				text += fmt.Sprintf(" PADDING %d", len(option.Padding))
 			default:
 				text += fmt.Sprintf(" option %d", option.Option())
 			}
@@ -305,6 +307,10 @@ func buildQuery(words []string) ([]byte, Peer, error) {
 		switch name {
 		case "tcp":
 			peer.Transport = TCP
+		case "tls":
+			peer.Transport = TLS
+		case "https":
+			peer.Transport = HTTPS
 		case "rd":
 			msg.RecursionDesired = true
 		case "cd":
