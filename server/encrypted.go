@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
@@ -130,7 +132,10 @@ func (g *gate) admit(ctx context.Context, c net.Conn, from netip.AddrPort) (peer
 		return from, true
 	}
 	client, err := readProxyHeader(c)
-	if err != nil {
+	switch {
+	case errors.Is(err, errProxySilent):
+		return from, false
+	case err != nil:
 		r.metrics.drop(g.transport, DropProxy)
 		r.trouble("a connection is closed", err, "from", from, "transport", g.transport.String())
 		return from, false
@@ -150,7 +155,9 @@ func (g *gate) secure(ctx context.Context, c net.Conn, guard *guarded) {
 	r := g.run
 	secured := tls.Server(guard, g.config)
 	if err := secured.HandshakeContext(context.WithoutCancel(ctx)); err != nil {
-		r.metrics.drop(g.transport, DropHandshake)
+		if !errors.Is(err, io.EOF) { // nothing came: somebody looks whether the port is open
+			r.metrics.drop(g.transport, DropHandshake)
+		}
 		r.log.Debug("a TLS handshake failed", "err", err, "peer", guard.peer, "transport", g.transport.String())
 		_ = guard.Close()
 		return

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -202,6 +203,11 @@ func TestTLSHandshakes(t *testing.T) {
 	if _, err := io.Copy(io.Discard, plain); isTimeout(err) {
 		t.Error("a connection that speaks no TLS stays open")
 	}
+	open := dial(t, "tcp", at.tls) // looks whether the port is open: no fault
+	if err := open.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	wantEnd(t, open)
 	conn := at.secure(t, dial(t, "tcp", at.tls))
 	query, _ := askFor(t, "www.corp.test A")
 	send(t, conn, framed(query))
@@ -350,5 +356,42 @@ func TestEncryptedBindTaken(t *testing.T) {
 	err = server.Serve(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "can't listen on TCP "+addr.String()) || !strings.Contains(err.Error(), "another with --listen-https") {
 		t.Errorf("Serve gives %v", err)
+	}
+}
+
+// An endlessConn brings the same octets again and again, and takes everything.
+type endlessConn struct {
+	net.Conn
+	octets []byte
+	at     int
+}
+
+func (c *endlessConn) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		copied := copy(p[n:], c.octets[c.at:])
+		n += copied
+		c.at = (c.at + copied) % len(c.octets)
+	}
+	return n, nil
+}
+
+func (c *endlessConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (c *endlessConn) SetDeadline(time.Time) error      { return nil }
+func (c *endlessConn) SetWriteDeadline(time.Time) error { return nil }
+
+// What a query over TLS costs in memory is what crypto/tls takes, and no more.
+func TestTLSAllocs(t *testing.T) {
+	r := (&Server{View: viewOf(sizes(t)), ListenTLS: []Listen{{}}}).newRun()
+	query, _ := askFor(t, "a1.corp.test A option=12:")
+	stream := &endlessConn{octets: framed(query)}
+	c := &connection{run: r, net: stream, in: bufio.NewReaderSize(stream, 2+maxQuery), peer: Peer{Addr: defaultPeer().Addr, Transport: TLS}}
+	ctx := t.Context()
+	allocs := testing.AllocsPerRun(1000, func() {
+		if !c.next(ctx) {
+			t.Fatal("the connection ended")
+		}
+	})
+	if allocs > 0 {
+		t.Errorf("%v allocations for a query", allocs)
 	}
 }

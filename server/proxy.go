@@ -16,7 +16,7 @@ import (
 const proxySignature = "\r\n\r\n\x00\r\nQUIT\n"
 
 const (
-	// proxyFixed is the header's length without addresses: the signature, a
+	// proxyFixed is the header's length without addresses: the signature, an
 	// octet each of version with command and of family with transport, and the
 	// length of the rest.
 	proxyFixed = len(proxySignature) + 4
@@ -33,6 +33,7 @@ var (
 	errProxyCommand = errors.New("a PROXY header has a command other than LOCAL and PROXY")
 	errProxyFamily  = errors.New("a PROXY header is of a family other than IPv4 and IPv6, or of an unknown transport")
 	errProxyShort   = errors.New("a PROXY header ends before its addresses do")
+	errProxySilent  = errors.New("a connection has ended, or its time, before its first octet")
 	errProxyLong    = errors.New("a PROXY header has more than 4096 octets; let the proxy send fewer extensions")
 )
 
@@ -101,12 +102,14 @@ func proxyLength(octets []byte) (int, error) {
 	return n, nil
 }
 
-// readProxyHeader reads a header from a connection, and not an octet more.
+// readProxyHeader reads a header from a connection, and not an octet more. The
+// error is errProxySilent where nothing at all came, as of a balancer that only
+// looks whether the port is open.
 func readProxyHeader(c net.Conn) (src netip.AddrPort, err error) {
 	header := make([]byte, proxyFixed, 128)
 	got, err := io.ReadFull(c, header)
 	if err != nil && got == 0 {
-		return src, err // it says nothing at all: a port scan, or too slow
+		return src, errProxySilent
 	}
 	n, err := proxyLength(header[:got])
 	if err != nil {

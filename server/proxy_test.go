@@ -174,6 +174,14 @@ func TestProxied(t *testing.T) {
 			wantEnd(t, conn)
 		}
 	}
+	// Who only looks whether the ports are open is no fault.
+	for _, addr := range []netip.AddrPort{at.plain, at.tls, at.https} {
+		conn := dial(t, "tcp", addr)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd(t, conn)
+	}
 	if got := metric(t, registry, "clusterzone_dns_dropped_total"); got != 3+2*3 {
 		t.Errorf("%v counted as dropped, want 9", got)
 	}
