@@ -1,5 +1,5 @@
-// Package server is DNS on the wire: it reads queries from UDP and TCP sockets,
-// answers them from a zones.Snapshot and writes the replies.
+// Package server is DNS on the wire: it reads queries from UDP, TCP, TLS
+// and HTTPS connections, answers them from a zones.Snapshot and writes the replies.
 //
 // The parts, from the inside out:
 //
@@ -10,6 +10,8 @@
 //     metrics from the Outcomes.
 //   - Cookies make and check DNS cookies; RateLimit bounds equal replies over
 //     UDP, in the loop: Respond knows nothing of what came before.
+//   - A gate takes each connection through its PROXY header and handshake to the
+//     loop of TCP and TLS, or to net/http for HTTPS.
 //   - Metrics are the counters; ParseListen reads what --listen says.
 //
 // Deciding is left to zones.Snapshot.Lookup. This package decides only what
@@ -18,5 +20,5 @@
 //
 // The rules come from RFC 1035 (format), 2181 and 9471 (truncation), 6891
 // (EDNS), 7873 and 9018 (cookies), 5001 and 4892 (who answers), 8914 (extended errors), 8945 (TSIG errors), 8906 (always reply),
-// 9619 (one question), 7766, 7828 and 9210 (TCP).
+// 9619 (one question), 7766, 7828 and 9210 (TCP), 7858 (TLS), 8484 (HTTPS), 7830 and 8467 (padding).
 package server
