@@ -21,10 +21,25 @@ const (
 )
 
 // A dohHandler answers DNS queries in HTTP requests (RFC 8484).
-type dohHandler struct{ run *run }
+type dohHandler struct {
+	run *run
+	// room has a place for each request that may be open.
+	room chan struct{}
+}
+
+func newDoHHandler(r *run, requests int) *dohHandler {
+	return &dohHandler{r, make(chan struct{}, requests)}
+}
 
 // ServeHTTP implements http.Handler.
 func (h *dohHandler) ServeHTTP(out http.ResponseWriter, request *http.Request) {
+	select {
+	case h.room <- struct{}{}:
+		defer func() { <-h.room }()
+	default:
+		h.refuse(out, http.StatusServiceUnavailable, "Too many requests are open here.")
+		return
+	}
 	query, status, fault := dohQuery(out, request)
 	if fault != "" {
 		h.refuse(out, status, fault)

@@ -13,10 +13,8 @@ import (
 	"testing"
 )
 
-func newDoHHandler(tb testing.TB, view View) *dohHandler {
-	tb.Helper()
-	local := []Listen{{}}
-	return &dohHandler{(&Server{View: view, ListenHTTPS: local}).newRun()}
+func handlerOf(view View) *dohHandler {
+	return newDoHHandler((&Server{View: view, ListenHTTPS: []Listen{{}}}).newRun(), 1)
 }
 
 func getURL(query []byte) string {
@@ -26,7 +24,7 @@ func getURL(query []byte) string {
 // What is no question by RFC 8484 gets the status that says so, and a sentence.
 func TestDoHRequests(t *testing.T) {
 	t.Parallel()
-	h := newDoHHandler(t, viewOf(worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10")))
+	h := handlerOf(viewOf(worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10")))
 	query, _ := askFor(t, "www.corp.test A")
 	text := base64.RawURLEncoding.EncodeToString(query)
 	response := bytes.Clone(query)
@@ -78,6 +76,34 @@ func TestDoHRequests(t *testing.T) {
 	}
 }
 
+// A slowBody is a request's body; open is called before it is read.
+type slowBody struct{ open func() }
+
+func (b slowBody) Read([]byte) (int, error) {
+	b.open()
+	return 0, io.EOF
+}
+
+// Requests that are open take room; who comes when there is none is told so, and
+// room is there again when they end.
+func TestDoHRoom(t *testing.T) {
+	t.Parallel()
+	h := handlerOf(viewOf(newWorld()))
+	post := func(body io.Reader) int {
+		request := httptest.NewRequest("POST", dohPath, body)
+		request.Header.Set("Content-Type", dohType)
+		out := httptest.NewRecorder()
+		h.ServeHTTP(out, request)
+		return out.Code
+	}
+	query, _ := askFor(t, "www.corp.test A")
+	inside := 0
+	post(slowBody{func() { inside = post(bytes.NewReader(query)) }})
+	if after := post(bytes.NewReader(query)); inside != 503 || after != 200 {
+		t.Errorf("%d while a request is open, %d after it; want 503 and 200", inside, after)
+	}
+}
+
 // A cache may keep a reply as long as a resolver may.
 func TestDoHFreshness(t *testing.T) {
 	t.Parallel()
@@ -88,7 +114,7 @@ long.corp.test 300 CNAME absent.corp.test
 zero.corp.test 0 A 192.0.2.10
 sub.corp.test 120 NS ns.sub.corp.test
 ns.sub.corp.test 30 A 192.0.2.11`)
-	h := newDoHHandler(t, viewOf(w))
+	h := handlerOf(viewOf(w))
 	for words, want := range map[string]int{
 		"www.corp.test A":            60,
 		"www.corp.test A option=12:": 60, // an OPT record has no TTL
@@ -143,7 +169,7 @@ func FuzzDoH(f *testing.F) {
 		f.Add("dns="+base64.RawURLEncoding.EncodeToString(query), query, i%2 == 0)
 	}
 	f.Add("dns=%zz&dns=", []byte{}, false)
-	h := newDoHHandler(f, viewOf(sizes(f)))
+	h := handlerOf(viewOf(sizes(f)))
 	f.Fuzz(func(t *testing.T, raw string, body []byte, get bool) {
 		request := httptest.NewRequest("POST", dohPath, bytes.NewReader(body))
 		request.Header.Set("Content-Type", dohType)

@@ -75,7 +75,7 @@ func (r *run) serveEncrypted(ctx context.Context, loops *errgroup.Group, listene
 				web = r.newWebServer(tlsConfig(config, "h2", "http/1.1"))
 				loops.Go(func() error { return web.serve(ctx) })
 			}
-			to.config, to.web = web.config(), web
+			to.config, to.web = web.config, web
 		}
 		loops.Go(func() error { return r.accept(ctx, listener, to) })
 	}
@@ -154,7 +154,7 @@ func (g *gate) admit(ctx context.Context, c net.Conn, from netip.AddrPort) (peer
 func (g *gate) secure(ctx context.Context, c net.Conn, guard *guarded) {
 	r := g.run
 	secured := tls.Server(guard, g.config)
-	if err := secured.HandshakeContext(context.WithoutCancel(ctx)); err != nil {
+	if err := secured.Handshake(); err != nil {
 		if !errors.Is(err, io.EOF) { // nothing came: somebody looks whether the port is open
 			r.metrics.drop(g.transport, DropHandshake)
 		}

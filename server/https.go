@@ -14,6 +14,9 @@ const (
 	// maxStreams bounds the requests that one HTTP/2 connection has open. The
 	// limit on connections is a limit on memory only with it.
 	maxStreams = 100
+	// maxRequests bounds the requests that are open on all connections: one that
+	// waits for its body takes some 20 KiB.
+	maxRequests = 4096
 	// maxHTTPHeader has room for the longest query in a URL (4/3 of maxQuery
 	// octets) and as much again for header fields.
 	maxHTTPHeader = 12 << 10
@@ -22,23 +25,26 @@ const (
 // A webServer answers DNS over HTTPS on connections whose handshake is done. It
 // is net/http's server, so that HTTP/2 is not ours to get right.
 type webServer struct {
-	run  *run
-	http *http.Server
+	run    *run
+	http   *http.Server
+	config *tls.Config // of handshakes
 	// conns are on their way to http.Serve, until stopped is closed.
 	conns   chan net.Conn
 	stopped chan struct{}
 	stop    sync.Once
 }
 
-// newWebServer starts nothing. config is that of the handshakes.
+// newWebServer starts nothing. config is that of the handshakes, which are made
+// before connections come here.
 func (r *run) newWebServer(config *tls.Config) *webServer {
 	s := &webServer{
 		run:     r,
+		config:  config,
 		conns:   make(chan net.Conn),
 		stopped: make(chan struct{}),
 		http: &http.Server{
-			Handler:           &dohHandler{r},
-			TLSConfig:         config, // tells that HTTP/2 is offered
+			Handler:           newDoHHandler(r, maxRequests),
+			TLSConfig:         config.Clone(), // tells that HTTP/2 is offered; net/http writes into it
 			ReadHeaderTimeout: r.tcp.IdleTimeout,
 			ReadTimeout:       r.tcp.IdleTimeout,
 			WriteTimeout:      r.tcp.WriteTimeout,
@@ -75,8 +81,6 @@ func (s *webServer) state(c net.Conn, now http.ConnState) {
 		s.run.conns.keep(guard.Conn)
 	}
 }
-
-func (s *webServer) config() *tls.Config { return s.http.TLSConfig }
 
 // take hands a connection over, which it closes where the server has stopped.
 func (s *webServer) take(c net.Conn) {

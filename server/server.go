@@ -152,11 +152,17 @@ func (s *Server) newRun() *run {
 	if r.metrics == nil {
 		r.metrics = NewMetrics(nil)
 	}
+	var drops []Drop
+	if len(s.ProxyFrom) > 0 {
+		drops = []Drop{DropProxy}
+		r.metrics.expect(UDP, drops...)
+		r.metrics.expect(TCP, drops...)
+	}
 	if len(s.ListenTLS) > 0 {
-		r.metrics.expect(TLS, DropHandshake)
+		r.metrics.expect(TLS, append(drops, DropHandshake)...)
 	}
 	if len(s.ListenHTTPS) > 0 {
-		r.metrics.expect(HTTPS, DropHandshake, DropHTTP)
+		r.metrics.expect(HTTPS, append(drops, DropHandshake, DropHTTP)...)
 	}
 	r.conns = newConnections(r.tcp.MaxConnections, r.tcp.MaxPerClient)
 	r.idle.New = func() any { return r.newWorker() }
