@@ -320,17 +320,26 @@ clusterzone_dns_truncated_total 1
 // that other tests' goroutines don't count.
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
-	addr, stop := startStoppable(t, &Server{})
+	at := startEncryptedStoppable(t, &Server{})
+	addr, stop := at.plain, at.stop
 	udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
 	query, _ := askFor(t, "www.corp.test A")
 	send(t, udp, query)
 	receive(t, udp)
 	send(t, tcp, framed(query))
 	receiveFramed(t, tcp)
+	dot := at.secure(t, dial(t, "tcp", at.tls))
+	send(t, dot, framed(query))
+	receiveFramed(t, dot)
+	web := at.secure(t, dial(t, "tcp", at.https))
+	send(t, web, []byte("GET "+getURL(query)+" HTTP/1.1\r\nHost: dns.corp.test\r\n\r\n"))
+	receive(t, web)
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	wantEnd(t, tcp)
+	wantEnd(t, dot)
+	wantEnd(t, web)
 	// Goroutines that have returned may still be on their way out.
 	deadline := time.Now().Add(wait)
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
