@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterzone/clusterzone/dnstap"
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
@@ -71,6 +72,7 @@ type daemon struct {
 	dns      *server.Server
 	// cookieFile is nil without --cookie-secret-file.
 	cookieFile *cookieFile
+	tap        *dnstap.Sender     // nil without --dnstap
 	resolver   *resolver.Resolver // nil where outside targets are not looked up
 	leaving    leaving
 	synced     bool // a commit was ready; the feed's goroutine's own
@@ -106,6 +108,14 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	d.dns = dns
+	if d.tap, err = newTap(log, serving.dnstap, dns.Options.NSID); err != nil {
+		return nil, err
+	}
+	ours := newOwnListen(dns.Listen)
+	resolvers, err := serving.targets.servers(log, ours)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case objects.alone():
 	case len(objects.origin.manifests) == 0:
@@ -121,6 +131,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		hold:      serving.hold,
 		crdStatus: serving.crdStatus,
 		onCommit:  d.committed,
+		passing:   &passWorld{resolvers, ours},
 	})
 	if err != nil {
 		return nil, err
@@ -132,9 +143,16 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	}
 	zonefile.LogFindings(log, d.pipeline.files.Findings())
-	d.resolver, err = serving.targets.build(log, d.pipeline.store, dns.Listen)
+	if err := passOn(dns, d.pipeline.passes); err != nil {
+		return nil, err
+	}
+	d.resolver, err = serving.targets.build(log, d.pipeline.store, resolvers)
 	if err != nil {
 		return nil, err
+	}
+	if d.tap != nil {
+		dns.Tap = tap{d.tap}
+		d.registry.MustRegister(newTapCollector(d.tap))
 	}
 	if d.resolver != nil {
 		d.registry.MustRegister(newTargetCollector(d.pipeline.store, d.resolver))
@@ -229,6 +247,9 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
+	if d.tap != nil {
+		parts.Go(func() error { return d.tap.Run(working) })
+	}
 	parts.Go(func() error { return d.dns.Serve(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
