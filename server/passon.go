@@ -127,6 +127,18 @@ func newPassing(passer Passer) *passing {
 	return &passing{passer: passer, places: make(chan struct{}, maxPassing), ctx: ctx, cut: cancel}
 }
 
+// enter takes a place, which leave gives back; false where all are taken.
+func (p *passing) enter() bool {
+	select {
+	case p.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *passing) leave() { <-p.places }
+
 // wait returns when no query waits any longer; none may be added meanwhile.
 func (p *passing) wait() {
 	p.open.Wait()
@@ -139,14 +151,12 @@ func (p *passing) wait() {
 // came.
 func (w *worker) passOn(query []byte, peer Peer, asked *zones.PassQuestion, start time.Time, back returnPath) {
 	r, query := w.run, bytes.Clone(query)
-	select {
-	case r.passing.places <- struct{}{}:
-	default:
+	if !r.passing.enter() {
 		r.finish(query, peer, asked, &zones.Passed{Failure: zones.PassBusy, Why: "too many queries wait for it"}, start, back)
 		return
 	}
 	r.passing.open.Go(func() {
-		defer func() { <-r.passing.places }()
+		defer r.passing.leave()
 		r.finish(query, peer, asked, r.askOther(asked), start, back)
 	})
 }

@@ -317,3 +317,44 @@ func TestTap(t *testing.T) {
 		t.Errorf("told of %+v", s)
 	}
 }
+
+// Whatever is asked, what is passed on becomes a well-formed reply, and nothing
+// else changes by it.
+func FuzzPassOn(f *testing.F) {
+	for _, query := range scriptQueries(f) {
+		f.Add(query, false)
+		f.Add(query, true)
+	}
+	w := worldOf(f, "zone corp.test\nwww.corp.test 60 A 192.0.2.10\nalias.corp.test 60 CNAME elsewhere.corp.test")
+	snap, origin := w.snapshot(), w.options.Origins[0].Name
+	entry, err := entryOf(strings.Fields("elsewhere.corp.test 60 MX 5 Mail.corp.test"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	passed := &zones.Passed{Section: []zones.Entry{entry}, Additional: []zones.Entry{entry}}
+	plain := Responder{}
+	r := Responder{Options: Options{Passes: zones.NewPasses([]zones.PassRule{{Zone: origin}}), PassMark: passMark}}
+	f.Fuzz(func(t *testing.T, query []byte, tcp bool) {
+		peer := defaultPeer()
+		if tcp {
+			peer.Transport = TCP
+		}
+		plain.turn, r.turn = 0, 0
+		want, _ := plain.Respond(nil, query, snap, peer)
+		reply, outcome := r.Respond(nil, query, snap, peer)
+		if outcome.PassOn == nil {
+			if !outcome.Passed && !bytes.Equal(reply, want) {
+				t.Fatalf("the reply is %x, and %x without the flag", reply, want)
+			}
+			return
+		}
+		if !outcome.PassOn.Name.In(origin) || len(reply) > 0 {
+			t.Fatalf("%+v is asked for, with a reply of %d octets", outcome.PassOn, len(reply))
+		}
+		reply, outcome = r.Finish(nil, query, snap, peer, outcome.PassOn, passed)
+		if outcome.PassOn != nil || !outcome.Passed || outcome.Zone != origin {
+			t.Fatalf("the outcome is %+v", outcome)
+		}
+		checkReply(t, query, reply, outcome, peer.Transport)
+	})
+}

@@ -94,9 +94,11 @@ func (f *Forwarder) Pass(ctx context.Context, q *zones.PassQuestion) *zones.Pass
 }
 
 // returns reports whether the client is a server that is being asked for the
-// name. f.mu must be held.
+// name. On the loopback that can't be told from another program of the machine:
+// there the question waits for the one in flight, and ends with it. f.mu must be
+// held.
 func (f *Forwarder) returns(q *zones.PassQuestion) bool {
-	if !slices.ContainsFunc(q.Rule.Servers, func(s netip.AddrPort) bool { return s.Addr().WithZone("") == q.From }) {
+	if q.From.IsLoopback() || !slices.ContainsFunc(q.Rule.Servers, func(s netip.AddrPort) bool { return s.Addr().WithZone("") == q.From }) {
 		return false
 	}
 	for _, rd := range []bool{false, true} {
