@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -53,19 +54,49 @@ func (h *dohHandler) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	defer h.run.giveBack(w)
 	var outcome Outcome
 	w.out, outcome = w.answer(w.out[:0], query, peer)
-	if outcome.Dropped == Answered {
-		header := out.Header()
-		header.Set("Content-Type", dohType)
-		header.Set("Content-Length", strconv.Itoa(len(w.out)))
-		header.Set("Cache-Control", "max-age="+strconv.FormatUint(uint64(freshness(w.out)), 10))
-		if _, err := out.Write(w.out); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) { // of HEAD
-			outcome = Outcome{Transport: HTTPS, Dropped: DropWrite}
-		}
-		w.observe(outcome, time.Since(start))
+	local := func() netip.AddrPort { return dohLocal(request) }
+	switch {
+	case outcome.PassOn != nil:
+		// The request ends with this method: it waits.
+		done := make(chan struct{})
+		w.passOn(query, peer, outcome.PassOn, start, returnPath{
+			local: local,
+			send:  func(framed []byte) error { return dohReply(out, framed[2:]) },
+			done:  func() { close(done) },
+		})
+		<-done
 		return
+	case outcome.Dropped != Answered:
+		http.Error(out, "The message is no DNS query.", http.StatusBadRequest)
+	case dohReply(out, w.out) != nil:
+		outcome = Outcome{Transport: HTTPS, Dropped: DropWrite}
 	}
 	w.observe(outcome, time.Since(start))
-	http.Error(out, "The message is no DNS query.", http.StatusBadRequest)
+	if w.tap != nil {
+		w.seen(peer, local(), query, w.out, outcome, start)
+	}
+}
+
+// dohReply writes a reply, with how long it may be kept.
+func dohReply(out http.ResponseWriter, reply []byte) error {
+	header := out.Header()
+	header.Set("Content-Type", dohType)
+	header.Set("Content-Length", strconv.Itoa(len(reply)))
+	header.Set("Cache-Control", "max-age="+strconv.FormatUint(uint64(freshness(reply)), 10))
+	_, err := out.Write(reply)
+	if errors.Is(err, http.ErrBodyNotAllowed) { // of HEAD
+		return nil
+	}
+	return err
+}
+
+// dohLocal is the address that a request came to; the zero one where net/http
+// doesn't tell.
+func dohLocal(request *http.Request) netip.AddrPort {
+	if tcp, ok := request.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 // refuse answers with an error of HTTP, and one sentence.

@@ -49,6 +49,8 @@ const (
 	edeProhibited       = 18
 	edeNotAuthoritative = 20
 	edeNotSupported     = 21
+	edeUnreachable      = 22
+	edeNetwork          = 23
 	edeInvalidType      = 30
 )
 

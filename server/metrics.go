@@ -23,6 +23,7 @@ type Metrics struct {
 	refused     *prometheus.CounterVec
 	cookies     [4]prometheus.Counter // by CookieState
 	short       prometheus.Counter
+	passed      *prometheus.CounterVec
 
 	mu       sync.Mutex
 	resolved map[series]prometheus.Counter
@@ -61,6 +62,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "clusterzone_dns_rate_limited_short_total",
 			Help: "Short replies (TC or BADCOOKIE) that the rate limit put in the place of others.",
 		}),
+		passed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "clusterzone_dns_passed_on_total",
+			Help: "Queries passed on to another resolver, by zone and result: answered, or why they got SERVFAIL (unreachable, network, loop, busy).",
+		}, []string{"zone", "result"}),
 		resolved: map[series]prometheus.Counter{},
 	}
 	cookies := prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -72,7 +77,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	m.durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "clusterzone_dns_request_duration_seconds",
-		Help:    "Time from the query's arrival in this program to its reply, by transport.",
+		Help:    "Time from the query's arrival in this program to its reply, by transport; without queries that are passed on.",
 		Buckets: []float64{.000005, .00001, .000025, .00005, .0001, .00025, .0005, .001, .005, .025, .1},
 	}, []string{"transport"})
 	m.expect(UDP, DropLimited)
@@ -82,7 +87,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	if registerer != nil {
 		registerer.MustRegister(m.queries, m.durations, m.truncated, m.dropped, m.panics, m.connections, m.refused,
-			cookies, m.short)
+			cookies, m.short, m.passed)
 	}
 	return m
 }
@@ -154,7 +159,11 @@ func (m *Metrics) counter(key series) prometheus.Counter {
 }
 
 func (m *Metrics) observe(o Outcome, took time.Duration) {
-	m.duration[o.Transport].Observe(took.Seconds())
+	if o.Passed {
+		m.passed.WithLabelValues(o.Zone.String(), o.PassFailure.String()).Inc()
+	} else {
+		m.duration[o.Transport].Observe(took.Seconds())
+	}
 	if o.Truncated {
 		m.truncated.Inc()
 	}

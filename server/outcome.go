@@ -119,6 +119,13 @@ type Outcome struct {
 	// Short: the rate limit put a short reply in the place of the true one.
 	// Only the UDP loop sets it.
 	Short bool
+	// PassOn is what another resolver is to be asked before there can be a reply:
+	// there is none yet, and Finish makes it. Nil for every other query.
+	PassOn *zones.PassQuestion
+	// Passed says that the reply is another resolver's, or, with a PassFailure,
+	// SERVFAIL in its place.
+	Passed      bool
+	PassFailure zones.PassFailure
 	// Dropped says why there is no reply; all but Transport is then unset, but
 	// for Cookie with DropLimited.
 	Dropped Drop

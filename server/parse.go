@@ -65,6 +65,8 @@ type message struct {
 	// The COOKIE option (RFC 7873), the first one, by offset: query[cookie:cookieEnd].
 	// Zero without one.
 	cookie, cookieEnd int
+	// The marks of servers that passed the query on, likewise: query[trail:trailEnd].
+	trail, trailEnd int
 	// nsid and keepAlive say that the query has these options (RFC 5001, 7828).
 	nsid, keepAlive bool
 	// padding: the query has the padding option (RFC 7830).
@@ -86,6 +88,7 @@ func (m *message) parse(query []byte) Drop {
 	m.malformed, m.questionEnd, m.qtype, m.qclass, m.nameLen = false, 0, 0, 0, 0
 	m.edns, m.version, m.do, m.payload = false, 0, false, 0
 	m.cookie, m.cookieEnd, m.nsid, m.keepAlive, m.padding = 0, 0, false, false, false
+	m.trail, m.trailEnd = 0, 0
 	m.tsigOwner, m.tsigData, m.tsigEnd = 0, 0, 0
 	if len(query) < headerSize {
 		return DropShort
@@ -208,6 +211,8 @@ func (m *message) parseOPT(query []byte, rec record) bool {
 			m.keepAlive = true
 		case optionPadding:
 			m.padding = true
+		case zones.PassMarkOption:
+			m.trail, m.trailEnd = data, at
 		}
 	}
 	return true

@@ -32,6 +32,13 @@ type Options struct {
 	// Version is the answer to version.bind and version.server, at most
 	// MaxVersion octets. Empty means that the question is refused.
 	Version string
+	// Passes are the names that another resolver is asked for, in place of a
+	// negative answer. Respond then makes no reply: Outcome.PassOn says what to
+	// ask, and Finish makes the reply of it. Nil passes nothing on.
+	Passes *zones.Passes
+	// PassMark tells a query that this server has passed on, and that comes back:
+	// zones.PassMarkSize octets that no other server has.
+	PassMark string
 	// TCPIdle is what clients are told in the edns-tcp-keepalive option (RFC
 	// 7828); 0 means that it is left out.
 	TCPIdle time.Duration
@@ -85,6 +92,9 @@ type Responder struct {
 	limiter  *limiter
 	identity uint64
 	options  bool
+	// passed is what another resolver says to passQuestion; nil until it was asked.
+	passed       *zones.Passed
+	passQuestion *zones.PassQuestion
 }
 
 // A verdict is what a reply says besides its sections.
@@ -96,6 +106,12 @@ type verdict struct {
 	// options says that the query's options were read, and are answered.
 	options bool
 	cookie  CookieState
+	// passOn is what another resolver is to be asked before there can be a reply.
+	passOn *zones.PassQuestion
+	// failure is why that one's reply is none; passed says that it was asked, or
+	// can't be.
+	passed  bool
+	failure zones.PassFailure
 	// chaos is the text of the TXT record that answers a question of class CH.
 	chaos string
 }
@@ -112,6 +128,12 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 	if r.answer.Zone != nil {
 		outcome.Zone = r.answer.Zone.Origin()
 	}
+	if v.passOn != nil {
+		outcome.PassOn = v.passOn
+		r.release()
+		return dst, outcome
+	}
+	outcome.Passed, outcome.PassFailure = v.passed, v.failure
 	if r.limiter != nil {
 		r.identity, r.options = r.limiter.identity(m, &r.answer, &v), v.options
 	}
@@ -179,7 +201,9 @@ func (r *Responder) decide(query []byte, snap *zones.Snapshot, peer Peer) verdic
 		r.refuseMeta(snap, &v)
 	default:
 		snap.Lookup(r.question(), m.qtype, &r.answer)
-		r.judge(snap, &v)
+		if !r.passOn(query, peer, &v) {
+			r.judge(snap, &v)
+		}
 	}
 	if v.ede.code != edeNone {
 		switch {

@@ -32,7 +32,8 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	waiting TEXT           the snapshot is not ready, and waits for TEXT
 //	options WORDS          ede=off|code|full max=OCTETS explain=PREFIX,...|nobody
 //	                       cookies=SECRET,... nsid=TEXT version=TEXT
-//	                       allow=PREFIX,... idle=SPAN
+//	                       allow=PREFIX,... idle=SPAN pass=ZONE pass-acme=ZONE
+//	passed ...             what another resolver says from here on: see passed
 //	ask NAME TYPE WORDS    a query; words: tcp, tls, https, rd cd ad aa ra tc z (header bits),
 //	                       edns, do, size=, version=, ednsz, option=CODE:HEX, class=, opcode=,
 //	                       id=, time=UNIX, from=ADDRESS, key=NAME (signed)
@@ -116,6 +117,7 @@ func firstDifference(got, want string) string {
 type script struct {
 	world     *world
 	responder Responder
+	passed    *zones.Passed
 }
 
 func (s *script) do(line string) (string, error) {
@@ -123,6 +125,8 @@ func (s *script) do(line string) (string, error) {
 	switch fields[0] {
 	case "options":
 		return "", s.options(fields[1:])
+	case "passed":
+		return "", s.sayPassed(fields[1:])
 	case "ask":
 		query, peer, err := buildQuery(fields[1:])
 		if err != nil {
@@ -146,6 +150,7 @@ func (s *script) do(line string) (string, error) {
 
 func (s *script) options(words []string) error {
 	s.responder = Responder{}
+	var rules []zones.PassRule
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
@@ -176,6 +181,13 @@ func (s *script) options(words []string) error {
 			}
 		case "idle":
 			s.responder.TCPIdle, _ = time.ParseDuration(value)
+		case "pass", "pass-acme":
+			zone, err := zones.ParseName(value)
+			if err != nil {
+				return err
+			}
+			rules = append(rules, zones.PassRule{Zone: zone, Challenges: key == "pass-acme"})
+			s.responder.Passes, s.responder.PassMark = zones.NewPasses(rules), passMark
 		default:
 			return fmt.Errorf("no option %q", word)
 		}
@@ -188,6 +200,14 @@ func (s *script) reply(query []byte, peer Peer) string {
 	reply, outcome := s.responder.Respond(nil, query, s.world.snapshot(), peer)
 	if outcome.Dropped != Answered {
 		return "silence: " + outcome.Dropped.String() + "\n"
+	}
+	if asked := outcome.PassOn; asked != nil {
+		text := describeAsked(asked)
+		if s.passed == nil {
+			return text
+		}
+		reply, _ = s.responder.Finish(nil, query, s.world.snapshot(), peer, asked, s.passed)
+		return text + describe(reply, peer.Transport)
 	}
 	return describe(reply, peer.Transport)
 }

@@ -60,6 +60,11 @@ type Server struct {
 	Log *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
+	// Passer asks other resolvers for the names of Options.Passes; without one
+	// nothing is passed on.
+	Passer Passer
+	// Tap, where set, is told of every query and its reply.
+	Tap Tap
 }
 
 // Serve binds every address and answers until ctx ends; then it reads no more,
@@ -128,6 +133,8 @@ type run struct {
 	metrics *Metrics
 	limiter *limiter // nil where nothing is limited
 
+	tap         Tap // nil where nobody listens
+	passing     *passing
 	conns       *connections
 	open        sync.WaitGroup // goroutines of connections
 	idle        sync.Pool      // of *worker, for connections
@@ -164,16 +171,22 @@ func (s *Server) newRun() *run {
 	if len(s.ListenHTTPS) > 0 {
 		r.metrics.expect(HTTPS, append(drops, DropHandshake, DropHTTP)...)
 	}
+	r.tap = s.Tap
+	if r.passing = newPassing(s.Passer); s.Passer == nil {
+		r.options.Passes = nil
+	}
 	r.conns = newConnections(r.tcp.MaxConnections, r.tcp.MaxPerClient)
 	r.idle.New = func() any { return r.newWorker() }
 	return r
 }
 
-// drain waits for the connections to end, and cuts those that take too long.
+// drain waits for the connections and for what is passed on to end, and cuts what
+// takes too long.
 func (r *run) drain() {
 	done := make(chan struct{})
 	go func() {
 		r.open.Wait()
+		r.passing.wait() // after the connections, which pass on until they end
 		close(done)
 	}()
 	timer := time.NewTimer(r.grace)
@@ -182,6 +195,7 @@ func (r *run) drain() {
 	case <-done:
 	case <-timer.C:
 		r.conns.cut()
+		r.passing.cut()
 		<-done
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -103,6 +104,7 @@ func (r *run) serveConn(ctx context.Context, c net.Conn, peer Peer) {
 		}
 	}
 	conn.flush()
+	conn.passes.Wait()
 }
 
 // A connection is one connection over TCP or TLS being served by one goroutine.
@@ -115,6 +117,10 @@ type connection struct {
 	// to the flush of its replies.
 	worker  *worker
 	pending int // replies in worker.out
+	// passes are the replies that other resolvers are still asked for. Each is
+	// written when it is there, whatever else was asked since (RFC 7766 section
+	// 6.2.1.1).
+	passes sync.WaitGroup
 }
 
 // next reads one query and answers it into the pending replies. It returns
@@ -143,17 +149,50 @@ func (c *connection) next(ctx context.Context) bool {
 	c.peer.Time = uint32(start.Unix())
 	var outcome Outcome
 	w.out, outcome = w.answer(append(w.out, 0, 0), frame[2:], c.peer)
-	if outcome.Dropped == Answered {
+	switch {
+	case outcome.PassOn != nil:
+		w.out = w.out[:mark]
+		w.passOn(frame[2:], c.peer, outcome.PassOn, start, c.returnPath())
+	case outcome.Dropped == Answered:
 		binary.BigEndian.PutUint16(w.out[mark:], uint16(len(w.out)-mark-2))
 		c.pending++
-	} else {
+	default:
 		w.out = w.out[:mark]
 	}
-	w.observe(outcome, time.Since(start))
+	if outcome.PassOn == nil {
+		w.observe(outcome, time.Since(start))
+		if w.tap != nil {
+			w.seen(c.peer, c.local(), frame[2:], w.out[min(mark+2, len(w.out)):], outcome, start)
+		}
+	}
 	if _, err := c.in.Discard(2 + size); err != nil {
 		return false
 	}
 	return len(w.out) < flushAt || c.flush()
+}
+
+// returnPath is the way back for a reply that is made beside this goroutine.
+func (c *connection) returnPath() returnPath {
+	c.passes.Add(1)
+	return returnPath{
+		local: c.local,
+		send: func(framed []byte) error {
+			err := c.net.SetWriteDeadline(time.Now().Add(c.run.tcp.WriteTimeout))
+			if err == nil {
+				_, err = c.net.Write(framed) // whole, beside other writers
+			}
+			return err
+		},
+		done: c.passes.Done,
+	}
+}
+
+// local is the address of this end; the zero one where it is none of TCP's.
+func (c *connection) local() netip.AddrPort {
+	if tcp, ok := c.net.LocalAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort()
+	}
+	return netip.AddrPort{}
 }
 
 // wait returns the length of the next query once all of it is there (or as much

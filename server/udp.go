@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -27,15 +28,19 @@ type udpSocket struct {
 	// each packet: on a socket bound to no single address, the system would
 	// choose one by its routes, and the client would drop the reply.
 	control bool
+	// bound is the socket's own address.
+	bound netip.AddrPort
 }
 
 func newUDPSocket(conn *net.UDPConn, addr netip.Addr) (*udpSocket, error) {
 	_ = conn.SetReadBuffer(udpReadBuffer) // best effort: smaller works too
+	u := &udpSocket{conn: conn, bound: conn.LocalAddr().(*net.UDPAddr).AddrPort()}
 	if !addr.IsUnspecified() {
-		return &udpSocket{conn: conn}, nil
+		return u, nil
 	}
 	control, err := askForDestination(conn, addr.Is4())
-	return &udpSocket{conn: conn, control: control}, err
+	u.control = control
+	return u, err
 }
 
 // serve reads queries and answers each before it reads the next, until ctx
@@ -70,6 +75,10 @@ func (u *udpSocket) serve(ctx context.Context, w *worker) error {
 		peer := Peer{Addr: client, Transport: UDP, Time: uint32(start.Unix())}
 		var outcome Outcome
 		out, outcome = w.answer(out[:0], query, peer)
+		if outcome.PassOn != nil {
+			w.passOn(query, peer, outcome.PassOn, start, u.returnPath(addr, control[:controlled]))
+			continue
+		}
 		if w.limiter != nil {
 			out, outcome = w.limit(out, query, peer, outcome, start)
 		}
@@ -81,7 +90,34 @@ func (u *udpSocket) serve(ctx context.Context, w *worker) error {
 			}
 		}
 		w.observe(outcome, time.Since(start))
+		if w.tap != nil {
+			w.seen(peer, u.local(control[:controlled]), query, out, outcome, start)
+		}
 	}
+}
+
+// returnPath is the way back to a client for a reply that is made beside the
+// loop. control came with the query.
+func (u *udpSocket) returnPath(addr netip.AddrPort, control []byte) returnPath {
+	control = bytes.Clone(replyControl(control))
+	return returnPath{
+		local: func() netip.AddrPort { return u.local(control) },
+		send: func(framed []byte) error {
+			_, _, err := u.conn.WriteMsgUDPAddrPort(framed[2:], control, addr)
+			return err
+		},
+		done: func() {},
+	}
+}
+
+// local is the address that a query was sent to; control came with it, or goes
+// with its reply.
+func (u *udpSocket) local(control []byte) netip.AddrPort {
+	addr := u.bound.Addr()
+	if u.control {
+		addr = destination(control, addr)
+	}
+	return netip.AddrPortFrom(addr, u.bound.Port())
 }
 
 // pause waits for d or for the end of ctx.

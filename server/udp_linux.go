@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/binary"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"unsafe"
@@ -72,4 +73,18 @@ func replyControl(control []byte) []byte {
 		at += (size + controlAlign - 1) &^ (controlAlign - 1)
 	}
 	return nil
+}
+
+// destination is the address that a query was sent to, from what came with it or
+// from what goes with its reply; bound where that doesn't tell.
+func destination(control []byte, bound netip.Addr) netip.Addr {
+	control = replyControl(control)
+	if len(control) < controlHeader {
+		return bound
+	}
+	data := control[controlHeader:]
+	if bound.Is4() {
+		return netip.AddrFrom4([4]byte(data[4:8]))
+	}
+	return netip.AddrFrom16([16]byte(data[:16]))
 }

@@ -2,7 +2,10 @@
 
 package server
 
-import "net"
+import (
+	"net"
+	"net/netip"
+)
 
 const controlSize = 0
 
@@ -11,3 +14,5 @@ const controlSize = 0
 func askForDestination(*net.UDPConn, bool) (bool, error) { return false, nil }
 
 func replyControl([]byte) []byte { return nil }
+
+func destination(_ []byte, bound netip.Addr) netip.Addr { return bound }

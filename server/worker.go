@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/clusterzone/clusterzone/zones"
 )
 
 // A worker answers queries for one goroutine at a time.
@@ -39,6 +41,11 @@ func (r *run) giveBack(w *worker) {
 // answer is Responder.Respond with the current snapshot, and with a fault in it
 // confined to the query: that one gets SERVFAIL.
 func (w *worker) answer(dst, query []byte, peer Peer) (reply []byte, outcome Outcome) {
+	return w.answerWith(dst, query, peer, nil, nil)
+}
+
+// answerWith is answer, or with what another resolver says Responder.Finish.
+func (w *worker) answerWith(dst, query []byte, peer Peer, asked *zones.PassQuestion, passed *zones.Passed) (reply []byte, outcome Outcome) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			w.metrics.panics.Inc()
@@ -47,6 +54,9 @@ func (w *worker) answer(dst, query []byte, peer Peer) (reply []byte, outcome Out
 			reply, outcome = w.responder.fail(dst, query, peer)
 		}
 	}()
+	if passed != nil {
+		return w.responder.Finish(dst, query, w.view.Load(), peer, asked, passed)
+	}
 	return w.responder.Respond(dst, query, w.view.Load(), peer)
 }
 

@@ -14,7 +14,7 @@ type Explanation struct {
 	// Type is the record type asked for; empty for all of them.
 	Type Type `json:"type,omitempty"`
 	// Outcome is what a query gets: "hit", "nodata", "nxdomain", "delegation",
-	// "not ours", "not ready", "name too long" or "unresolved".
+	// "not ours", "not ready", "name too long", "unresolved" or "passed on".
 	Outcome string `json:"outcome"`
 	// Detail says the outcome in one sentence.
 	Detail string `json:"detail"`
@@ -31,6 +31,8 @@ type Explanation struct {
 	Outside *ExplainedTarget `json:"outside,omitempty"`
 	// Target explains the name that a CNAME here leads to, where it is ours.
 	Target *Explanation `json:"target,omitempty"`
+	// PassedTo are the resolvers that are asked for the name in our place.
+	PassedTo string `json:"passedTo,omitempty"`
 	// Next is the next thing to check.
 	Next string `json:"next,omitempty"`
 }
@@ -105,6 +107,7 @@ func (t *Table) explain(snap *Snapshot, name Name, kind Type, passed []Name) Exp
 	x.addSkipped(t)
 	x.Detail = detail(x, a, snap)
 	x.Next = t.next(x, a, snap)
+	x.addPass(t.options.Passes, &a)
 	if loop != "" {
 		x.Next = fmt.Sprintf("the CNAMEs lead back to %s, so that they give no addresses: point one of them elsewhere", loop)
 	}

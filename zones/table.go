@@ -24,6 +24,9 @@ type Options struct {
 	// not only at apexes, at name servers' names and where a claim's option alias
 	// is "true".
 	Flatten bool
+	// Passes are the names that another resolver is asked for; Explain tells of
+	// them.
+	Passes *Passes
 }
 
 // A Policy says who gets a name that several objects claim (DESIGN rule 5).

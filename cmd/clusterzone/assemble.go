@@ -66,6 +66,7 @@ type pipeline struct {
 	store      *zones.Store
 	feed       *sources.Feed
 	crdStatus  bool
+	passes     *zones.Passes // of --fallthrough; nil without any
 	files      *zonefile.Set // of --zone-file; empty without any
 }
 
@@ -76,6 +77,7 @@ type pipelineOptions struct {
 	hold      time.Duration // of the last good addresses
 	onCommit  func(zones.Commit)
 	crdStatus bool        // write the status of DNSEndpoints
+	passing   *passWorld  // where names may be passed on to; nil where nobody asks
 	zoneFault func(error) // gets what stops a zone file's reading; nil lets it stop the program
 }
 
@@ -93,6 +95,9 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 	if p.origins, err = s.zone.build(p.translator.ZonesFromFilters(), o.listen); err != nil {
 		return nil, err
 	}
+	if p.passes, err = s.zone.passes.build(p.origins, o.passing); err != nil {
+		return nil, err
+	}
 	policy, err := parsePolicy(s.zone.policy)
 	if err != nil {
 		return nil, err
@@ -103,6 +108,7 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 		Policy:     policy,
 		DefaultTTL: uint32(s.zone.ttl / time.Second),
 		Flatten:    s.zone.flatten,
+		Passes:     p.passes,
 	})
 	if err := p.loadZoneFiles(table, o.zoneFault); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterzone/clusterzone/dnstap"
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
@@ -73,6 +74,7 @@ type daemon struct {
 	cookieFile *cookieFile
 	// certificates is nil without --tls-cert-file.
 	certificates *certificates
+	tap          *dnstap.Sender     // nil without --dnstap
 	resolver     *resolver.Resolver // nil where outside targets are not looked up
 	leaving      leaving
 	synced       bool // a commit was ready; the feed's goroutine's own
@@ -111,6 +113,14 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	d.dns = dns
+	if d.tap, err = newTap(log, serving.dnstap, dns.Options.NSID); err != nil {
+		return nil, err
+	}
+	ours := newOwnListen(dns.Listen)
+	resolvers, err := serving.targets.servers(log, ours)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case objects.alone():
 	case len(objects.origin.manifests) == 0:
@@ -126,6 +136,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		hold:      serving.hold,
 		crdStatus: serving.crdStatus,
 		onCommit:  d.committed,
+		passing:   &passWorld{resolvers, ours},
 	})
 	if err != nil {
 		return nil, err
@@ -137,9 +148,16 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	}
 	zonefile.LogFindings(log, d.pipeline.files.Findings())
-	d.resolver, err = serving.targets.build(log, d.pipeline.store, dns.Listen)
+	if err := passOn(dns, d.pipeline.passes); err != nil {
+		return nil, err
+	}
+	d.resolver, err = serving.targets.build(log, d.pipeline.store, resolvers)
 	if err != nil {
 		return nil, err
+	}
+	if d.tap != nil {
+		dns.Tap = tap{d.tap}
+		d.registry.MustRegister(newTapCollector(d.tap))
 	}
 	if d.resolver != nil {
 		d.registry.MustRegister(newTargetCollector(d.pipeline.store, d.resolver))
@@ -235,6 +253,9 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
+	if d.tap != nil {
+		parts.Go(func() error { return d.tap.Run(working) })
+	}
 	parts.Go(func() error { return d.dns.Serve(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {

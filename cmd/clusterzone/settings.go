@@ -146,6 +146,7 @@ type zoneSettings struct {
 	negativeTTL time.Duration
 	policy      string
 	flatten     bool
+	passes      passSettings
 }
 
 func (s *zoneSettings) add(cmd *cobra.Command) {
@@ -158,6 +159,7 @@ func (s *zoneSettings) add(cmd *cobra.Command) {
 	f.duration(&s.negativeTTL, "negative-ttl", 5*time.Second, "how long a resolver may remember that a name is missing")
 	f.text(&s.policy, "conflict-policy", "namespace", "who gets a name that several objects claim: `policy` namespace (the oldest object, with the others of its namespace), first (the oldest object alone) or merge (all)")
 	f.yes(&s.flatten, "flatten", false, "serve the addresses of a CNAME's target in place of every CNAME; at the top of a zone, at a name server's name and for objects with the annotation alias=true it is always so")
+	s.passes.add(cmd)
 }
 
 // serveSettings are the rest of what serve needs.
@@ -179,6 +181,7 @@ type serveSettings struct {
 	clients        clientSettings
 	encrypted      encryptedSettings
 	targets        targetSettings
+	dnstap         string
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -202,6 +205,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	s.targets.add(cmd)
 
 	f = flagsOf(cmd, groupOps)
+	f.text(&s.dnstap, "dnstap", "", "write every query and reply as dnstap messages to the reader at this `socket`, unix:PATH or tcp:HOST:PORT; dropped and counted where it is slow or not there (default: none)")
 	f.yes(&s.events, "events", false, "write Kubernetes events on objects whose names can't be served and whose author can mend it")
 	f.yes(&s.crdStatus, "crd-status", false, "write status.observedGeneration of DNSEndpoints, as external-dns does")
 }

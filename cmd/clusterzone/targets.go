@@ -36,21 +36,22 @@ func (s *targetSettings) add(cmd *cobra.Command) {
 	f.duration(&s.stale, "stale-targets", time.Hour, "how long the last good addresses of such a host name are served when it can't be looked up any longer; then its names are SERVFAIL")
 }
 
-// build returns the resolver that the flags ask for, which publishes to store;
-// nil where nothing is to be looked up. listen are the addresses that this
-// server answers on: it never asks itself.
-func (s *targetSettings) build(log *slog.Logger, store *zones.Store, listen []server.Listen) (*resolver.Resolver, error) {
-	servers, err := s.servers(log, listen)
-	if err != nil || len(servers) == 0 {
-		return nil, err
+// build returns a resolver that asks servers, those of servers(), and publishes
+// to store; nil where nothing is to be looked up.
+func (s *targetSettings) build(log *slog.Logger, store *zones.Store, servers []netip.AddrPort) (*resolver.Resolver, error) {
+	if len(servers) == 0 {
+		return nil, nil
 	}
 	return resolver.New(resolver.Options{Servers: servers, Stale: s.stale, Publisher: store, Log: log})
 }
 
-// servers are the resolvers to ask; none where lookups are off.
-func (s *targetSettings) servers(log *slog.Logger, listen []server.Listen) ([]netip.AddrPort, error) {
+// An ownListen says which of the addresses that this server answers on an address
+// reaches: it never asks itself.
+type ownListen func(netip.AddrPort) (server.Listen, bool)
+
+func newOwnListen(listen []server.Listen) ownListen {
 	local := localAddresses()
-	ours := func(address netip.AddrPort) (server.Listen, bool) {
+	return func(address netip.AddrPort) (server.Listen, bool) {
 		for _, own := range listen {
 			if resolver.Reaches(address, netip.AddrPortFrom(own.Addr, own.Port), local) {
 				return own, true
@@ -58,6 +59,10 @@ func (s *targetSettings) servers(log *slog.Logger, listen []server.Listen) ([]ne
 		}
 		return server.Listen{}, false
 	}
+}
+
+// servers are the resolvers to ask; none where lookups are off.
+func (s *targetSettings) servers(log *slog.Logger, ours ownListen) ([]netip.AddrPort, error) {
 	if len(s.resolvers) == 0 {
 		return s.system(log, ours), nil
 	}
@@ -89,7 +94,7 @@ func (s *targetSettings) servers(log *slog.Logger, listen []server.Listen) ([]ne
 
 // system are the system's resolvers but for this server itself. Without any,
 // lookups are off: that is no reason not to serve the rest.
-func (s *targetSettings) system(log *slog.Logger, ours func(netip.AddrPort) (server.Listen, bool)) []netip.AddrPort {
+func (s *targetSettings) system(log *slog.Logger, ours ownListen) []netip.AddrPort {
 	const off = "host names outside of the zones are not looked up: their CNAMEs are served without addresses; name a resolver with --resolver"
 	file, err := os.Open(systemResolvers)
 	if err != nil {

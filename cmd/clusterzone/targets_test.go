@@ -26,7 +26,7 @@ func TestResolverFlags(t *testing.T) {
 		"none":                        "",
 	} {
 		s := targetSettings{resolvers: strings.Fields(flags)}
-		servers, err := s.servers(slog.New(slog.DiscardHandler), []server.Listen{{Port: 53}})
+		servers, err := s.servers(slog.New(slog.DiscardHandler), newOwnListen([]server.Listen{{Port: 53}}))
 		var got []string
 		for _, server := range servers {
 			got = append(got, server.String())

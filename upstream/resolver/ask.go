@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/miekg/dns"
 
+	"github.com/clusterzone/clusterzone/upstream/exchange"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -47,14 +47,11 @@ type asker interface {
 // wire asks over UDP, and over TCP where the reply is truncated.
 type wire struct{}
 
-func (w wire) ask(ctx context.Context, server netip.AddrPort, name zones.Name, kind zones.Type) (found, error) {
+func (wire) ask(ctx context.Context, server netip.AddrPort, name zones.Name, kind zones.Type) (found, error) {
 	query := new(dns.Msg).SetQuestion(name.FQDN(), uint16(kind))
-	reply, err := w.exchange(ctx, "udp", server, query)
-	if err == nil && reply.Truncated {
-		reply, err = w.exchange(ctx, "tcp", server, query)
-	}
+	reply, err := exchange.Ask(ctx, server, query, 0)
 	if err != nil {
-		return found{}, cause(ctx, err)
+		return found{}, exchange.Cause(ctx, err, attemptTimeout)
 	}
 	switch reply.Rcode {
 	case dns.RcodeSuccess:
@@ -63,48 +60,6 @@ func (w wire) ask(ctx context.Context, server netip.AddrPort, name zones.Name, k
 		return found{}, errNotThere
 	}
 	return found{}, fmt.Errorf("says %s", dns.RcodeToString[reply.Rcode])
-}
-
-// exchange sends the query and waits for its reply. Other packets are left out,
-// whoever sent them.
-func (wire) exchange(ctx context.Context, network string, server netip.AddrPort, query *dns.Msg) (*dns.Msg, error) {
-	var dialer net.Dialer
-	socket, err := dialer.DialContext(ctx, network, server.String())
-	if err != nil {
-		return nil, err
-	}
-	defer socket.Close()
-	// A read doesn't know of the context.
-	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()
-	conn := &dns.Conn{Conn: socket, UDPSize: dns.MaxMsgSize}
-	if err := conn.WriteMsg(query); err != nil {
-		return nil, err
-	}
-	for {
-		reply, err := conn.ReadMsg()
-		switch {
-		case reply == nil:
-			return nil, err
-		case reply.Id != query.Id || !reply.Response || len(reply.Question) != 1 ||
-			reply.Question[0].Qtype != query.Question[0].Qtype || !strings.EqualFold(reply.Question[0].Name, query.Question[0].Name):
-			continue
-		case err != nil:
-			return nil, errors.New("sends a malformed reply")
-		}
-		return reply, nil
-	}
-}
-
-// cause says an error in the words of whoever must mend it, without the ports of
-// this side, which differ from try to try.
-func cause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("does not answer within %s", attemptTimeout)
-	}
-	if call := (*os.SyscallError)(nil); errors.As(err, &call) {
-		return fmt.Errorf("can't be reached (%w)", call.Err)
-	}
-	return fmt.Errorf("can't be asked (%w)", err)
 }
 
 // addresses follows the reply's CNAMEs from the question to the addresses.
