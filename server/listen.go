@@ -79,25 +79,32 @@ func portHint(text string) string {
 
 // sockets are what a Server has bound.
 type sockets struct {
-	udp   []*udpSocket
+	udp   []packetSocket // one a loop
 	tcp   []net.Listener
 	bound []netip.AddrPort
 }
 
 func (s *sockets) close() {
 	for _, u := range s.udp {
-		_ = u.conn.Close()
+		u.close()
 	}
 	for _, l := range s.tcp {
 		_ = l.Close()
 	}
 }
 
+// openOptions say how addresses are opened.
+type openOptions struct {
+	readers int  // loops that read each UDP address
+	share   bool // ports with other processes
+	plain   bool // see udpOptions
+}
+
 // bind opens every address, or none.
-func bind(ctx context.Context, listens []Listen) (*sockets, error) {
+func bind(ctx context.Context, listens []Listen, o openOptions) (*sockets, error) {
 	all := &sockets{}
 	for _, listen := range listens {
-		one, err := bindOne(ctx, listen)
+		one, err := bindOne(ctx, listen, o)
 		if err != nil {
 			all.close()
 			return nil, err
@@ -113,14 +120,14 @@ func bind(ctx context.Context, listens []Listen) (*sockets, error) {
 // every family alike.
 const freePortTries = 50
 
-func bindOne(ctx context.Context, listen Listen) (*sockets, error) {
+func bindOne(ctx context.Context, listen Listen, o openOptions) (*sockets, error) {
 	if listen.Port != 0 {
-		return bindFamilies(ctx, listen)
+		return bindFamilies(ctx, listen, o)
 	}
 	var err error
 	for range freePortTries {
 		var s *sockets
-		if s, err = bindFamilies(ctx, listen); err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+		if s, err = bindFamilies(ctx, listen, o); err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			return s, err
 		}
 	}
@@ -130,7 +137,7 @@ func bindOne(ctx context.Context, listen Listen) (*sockets, error) {
 // bindFamilies opens UDP and TCP sockets of one family each: every address of
 // both families takes four of them. A family that the system lacks is left
 // out as long as the other is there.
-func bindFamilies(ctx context.Context, listen Listen) (*sockets, error) {
+func bindFamilies(ctx context.Context, listen Listen, o openOptions) (*sockets, error) {
 	families := []netip.Addr{listen.Addr}
 	if !listen.Addr.IsValid() {
 		families = []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}
@@ -139,7 +146,7 @@ func bindFamilies(ctx context.Context, listen Listen) (*sockets, error) {
 	var missing error
 	port := listen.Port
 	for _, addr := range families {
-		bound, err := s.bindPair(ctx, netip.AddrPortFrom(addr, port))
+		bound, err := s.bindPair(ctx, netip.AddrPortFrom(addr, port), o)
 		if err != nil {
 			if len(families) > 1 && lacksFamily(err) {
 				missing = err
@@ -158,37 +165,26 @@ func bindFamilies(ctx context.Context, listen Listen) (*sockets, error) {
 }
 
 // bindPair opens one address for UDP and TCP on the same port.
-func (s *sockets) bindPair(ctx context.Context, addr netip.AddrPort) (netip.AddrPort, error) {
-	family := "6"
-	if addr.Addr().Is4() {
-		family = "4"
+func (s *sockets) bindPair(ctx context.Context, addr netip.AddrPort, o openOptions) (netip.AddrPort, error) {
+	udp, bound, err := openUDP(ctx, udpOptions{addr: addr, loops: o.readers, share: o.share, plain: o.plain})
+	if err != nil {
+		return addr, err
 	}
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // costs speed, and no resolver asks for it
-	packets, err := config.ListenPacket(ctx, "udp"+family, addr.String())
+	if o.share {
+		config.Control = sharePort
+	}
+	listener, err := config.Listen(ctx, "tcp"+family(addr.Addr()), bound.String())
 	if err != nil {
+		for _, socket := range udp {
+			socket.close()
+		}
 		return addr, err
 	}
-	conn, ok := packets.(*net.UDPConn)
-	if !ok {
-		_ = packets.Close()
-		return addr, fmt.Errorf("the UDP socket is a %T", packets)
-	}
-	addr = netip.AddrPortFrom(addr.Addr(), conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	listener, err := config.Listen(ctx, "tcp"+family, addr.String())
-	if err != nil {
-		_ = conn.Close()
-		return addr, err
-	}
-	socket, err := newUDPSocket(conn, addr.Addr())
-	if err != nil {
-		_ = conn.Close()
-		_ = listener.Close()
-		return addr, err
-	}
-	s.udp = append(s.udp, socket)
+	s.udp = append(s.udp, udp...)
 	s.tcp = append(s.tcp, listener)
-	return addr, nil
+	return bound, nil
 }
 
 // lacksFamily reports whether err says that the system has no such family.

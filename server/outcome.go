@@ -13,6 +13,8 @@ type Transport uint8
 const (
 	UDP Transport = iota
 	TCP
+
+	transports int = iota // how many there are
 )
 
 // String returns "udp" or "tcp", as metrics spell it.
@@ -52,6 +54,8 @@ const (
 	// DropLimited: the rate limit left the reply out, to a client that may have
 	// forged its address. Only the UDP loop sets it.
 	DropLimited
+
+	drops int = iota // how many there are
 )
 
 // String returns the reason as metrics spell it.

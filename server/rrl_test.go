@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // limited runs queries through Respond and a limiter, at times of the test's
@@ -226,13 +225,13 @@ func TestRateLimitServes(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := testutil.ToFloat64(metrics.short); int(got) != short {
+	if got := metrics.sum().short.Load(); int(got) != short {
 		t.Errorf("%v short replies counted, %d came", got, short)
 	}
-	if got := testutil.ToFloat64(metrics.dropped.WithLabelValues("limited", "udp")); int(got) != 200-full-short {
+	if got := metrics.sum().dropped[UDP][DropLimited].Load(); int(got) != 200-full-short {
 		t.Errorf("%v dropped replies counted, %d did not come", got, 200-full-short)
 	}
-	if got := testutil.ToFloat64(metrics.cookies[CookieClient]); got != 200 {
+	if got := metrics.sum().cookies[CookieClient].Load(); got != 200 {
 		t.Errorf("%v cookies counted, want 200", got)
 	}
 }

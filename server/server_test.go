@@ -350,7 +350,7 @@ func TestNothingIsLeft(t *testing.T) {
 // A socket in trouble ends Serve with its error instead of silence.
 func TestServeEndsWithItsSockets(t *testing.T) {
 	t.Parallel()
-	s, err := bind(context.Background(), []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}})
+	s, err := bind(context.Background(), []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}}, openOptions{readers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

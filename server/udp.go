@@ -20,8 +20,41 @@ const (
 	readPause = 20 * time.Millisecond
 )
 
-// A udpSocket is a bound UDP socket. Its readers share it.
-type udpSocket struct {
+// A packetSocket is a bound UDP socket as one loop uses it. There are two
+// kinds: batchSocket, on Linux, and plainSocket, everywhere. Which one it is,
+// openUDP decides, and nothing else depends on it: both hand every datagram to
+// worker.handle.
+type packetSocket interface {
+	// serve reads queries and answers them with w, which is the loop's own,
+	// until ctx ends and wake is called. It returns nil then, or the error of a
+	// socket that has failed for good. Memory is bounded by the number of
+	// loops, not by the number of packets.
+	serve(ctx context.Context, w *worker) error
+	// wake makes serve see that ctx has ended. What the system has queued is
+	// answered by a batchSocket.
+	wake()
+	// sendLater sends one reply outside of the loop, to where a query came from;
+	// control is a copy of what replyControl made of the query's, or nil. Safe
+	// for concurrent use, with close too: it then fails.
+	sendLater(reply []byte, to netip.AddrPort, control []byte) error
+	// close frees the socket. The loop must have ended.
+	close()
+}
+
+// handle answers one datagram: this is all that happens between its arrival
+// and its reply, in either loop. The reply is appended to dst; it is to be sent
+// where Outcome.Dropped is Answered.
+func (w *worker) handle(dst, query []byte, peer Peer, at time.Time) ([]byte, Outcome) {
+	reply, outcome := w.answer(dst, query, peer)
+	if w.limiter != nil {
+		reply, outcome = w.limit(reply, query, peer, outcome, at)
+	}
+	return reply, outcome
+}
+
+// A plainSocket is a UDP socket of package net, read by several loops, each a
+// query at a time.
+type plainSocket struct {
 	conn *net.UDPConn
 	// control says that replies need the address that was asked, given with
 	// each packet: on a socket bound to no single address, the system would
@@ -29,19 +62,77 @@ type udpSocket struct {
 	control bool
 }
 
-func newUDPSocket(conn *net.UDPConn, addr netip.Addr) (*udpSocket, error) {
+// newPlainSocket takes conn over, which is bound to addr, also where it fails.
+func newPlainSocket(conn *net.UDPConn, addr netip.Addr) (*plainSocket, error) {
 	_ = conn.SetReadBuffer(udpReadBuffer) // best effort: smaller works too
 	if !addr.IsUnspecified() {
-		return &udpSocket{conn: conn}, nil
+		return &plainSocket{conn: conn}, nil
 	}
 	control, err := askForDestination(conn, addr.Is4())
-	return &udpSocket{conn: conn, control: control}, err
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return &plainSocket{conn: conn, control: control}, nil
 }
 
-// serve reads queries and answers each before it reads the next, until ctx
-// ends and a deadline in the past wakes it. Memory is bounded by the number of
-// readers, not by the number of packets.
-func (u *udpSocket) serve(ctx context.Context, w *worker) error {
+// openPlain opens one socket for all of the loops.
+func openPlain(ctx context.Context, o udpOptions) ([]packetSocket, netip.AddrPort, error) {
+	conn, err := listenUDP(ctx, o.addr, o.share)
+	if err != nil {
+		return nil, o.addr, err
+	}
+	bound := netip.AddrPortFrom(o.addr.Addr(), conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
+	socket, err := newPlainSocket(conn, o.addr.Addr())
+	if err != nil {
+		return nil, o.addr, err
+	}
+	var all []packetSocket
+	for range o.loops {
+		all = append(all, socket)
+	}
+	return all, bound, nil
+}
+
+// udpOptions say how to open one address for UDP.
+type udpOptions struct {
+	addr  netip.AddrPort
+	loops int  // how many loops will read; at least one
+	share bool // with other processes
+	plain bool // the loop of package net also where there is a faster one
+}
+
+// listenUDP binds a socket of one family.
+func listenUDP(ctx context.Context, addr netip.AddrPort, share bool) (*net.UDPConn, error) {
+	config := net.ListenConfig{}
+	if share {
+		config.Control = sharePort
+	}
+	packets, err := config.ListenPacket(ctx, "udp"+family(addr.Addr()), addr.String())
+	if err != nil {
+		return nil, err
+	}
+	return packets.(*net.UDPConn), nil // what "udp4" and "udp6" are
+}
+
+// family is "4" or "6", as package net ends its networks.
+func family(addr netip.Addr) string {
+	if addr.Is4() {
+		return "4"
+	}
+	return "6"
+}
+
+func (u *plainSocket) wake() { _ = u.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+func (u *plainSocket) close() { _ = u.conn.Close() }
+
+func (u *plainSocket) sendLater(reply []byte, to netip.AddrPort, control []byte) error {
+	_, _, err := u.conn.WriteMsgUDPAddrPort(reply, control, to)
+	return err
+}
+
+func (u *plainSocket) serve(ctx context.Context, w *worker) error {
 	buf := make([]byte, maxQuery)
 	out := make([]byte, 0, w.responder.maxUDP())
 	var control []byte
@@ -64,18 +155,15 @@ func (u *udpSocket) serve(ctx context.Context, w *worker) error {
 		start := time.Now()
 		peer := Peer{Addr: addr, Transport: UDP, Time: uint32(start.Unix())}
 		var outcome Outcome
-		out, outcome = w.answer(out[:0], buf[:n], peer)
-		if w.limiter != nil {
-			out, outcome = w.limit(out, buf[:n], peer, outcome, start)
-		}
+		out, outcome = w.handle(out[:0], buf[:n], peer, start)
 		if outcome.Dropped == Answered {
-			_, _, err := u.conn.WriteMsgUDPAddrPort(out, replyControl(control[:controlled]), addr)
-			if err != nil {
+			if err := u.sendLater(out, addr, replyControl(control[:controlled])); err != nil {
 				// The peer's address can't be reached, or was forged.
 				outcome = Outcome{Transport: UDP, Dropped: DropWrite}
 			}
 		}
-		w.observe(outcome, time.Since(start))
+		w.observe(outcome)
+		w.sample(UDP, 1, start)
 	}
 }
 
