@@ -98,12 +98,7 @@ func (r *run) serveConn(ctx context.Context, c net.Conn, peer netip.AddrPort) {
 	r.metrics.connections.Inc()
 	defer r.metrics.connections.Dec()
 
-	conn := &connection{run: r, net: c, peer: Peer{Addr: peer, Transport: TCP}}
-	if raw := rawConn(c); raw != nil {
-		conn.receive = func() error { return conn.receiveRaw(raw) }
-	} else {
-		conn.receive = conn.receivePlain
-	}
+	conn := r.newConnection(c, peer)
 	for range r.tcp.MaxQueries {
 		if !conn.next(ctx) {
 			break
@@ -132,6 +127,16 @@ type connection struct {
 	skip int    // octets of an overlong message that are yet to come
 	// awaited: the deadline of the next query is set.
 	awaited bool
+}
+
+func (r *run) newConnection(c net.Conn, peer netip.AddrPort) *connection {
+	conn := &connection{run: r, net: c, peer: Peer{Addr: peer, Transport: TCP}}
+	if raw := rawConn(c); raw != nil {
+		conn.receive = func() error { return conn.receiveRaw(raw) }
+	} else {
+		conn.receive = conn.receivePlain
+	}
+	return conn
 }
 
 // next answers one query into the pending replies, and waits for it where it
