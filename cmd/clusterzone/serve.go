@@ -77,7 +77,8 @@ type daemon struct {
 	tap          *dnstap.Sender     // nil without --dnstap
 	resolver     *resolver.Resolver // nil where outside targets are not looked up
 	leaving      leaving
-	synced       bool // a commit was ready; the feed's goroutine's own
+	synced       bool          // a commit was ready; the feed's goroutine's own
+	ready        chan struct{} // closed then
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -98,7 +99,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // newDaemon checks every setting and builds the parts; it starts nothing. The
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
-	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
+	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{})}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
 	}
@@ -181,7 +182,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 
 // dnsServer turns the flags into the server's options.
 func (s *serveSettings) dnsServer() (*server.Server, error) {
-	dns := &server.Server{TCP: server.TCPOptions{
+	dns := &server.Server{ReusePort: s.reusePort, TCP: server.TCPOptions{
 		MaxConnections: s.tcpConnections,
 		MaxPerClient:   s.tcpPerClient,
 		IdleTimeout:    s.tcpIdle,
@@ -256,7 +257,7 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.tap != nil {
 		parts.Go(func() error { return d.tap.Run(working) })
 	}
-	parts.Go(func() error { return d.dns.Serve(working) })
+	parts.Go(func() error { return d.answer(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
 		parts.Go(func() error {
@@ -276,6 +277,20 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 		return nil
 	})
 	return parts.Wait()
+}
+
+// answer serves DNS until ctx ends. Who shares a port waits until it can answer:
+// it would take its part of the queries from a process that can.
+func (d *daemon) answer(ctx context.Context) error {
+	if d.serving.reusePort && !d.pipeline.store.Load().Ready {
+		d.log.Info("listening as soon as everything was read, since the port may be another process' until then (--reuse-port)")
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.ready:
+		}
+	}
+	return d.dns.Serve(ctx)
 }
 
 // waitForSignal returns when the server is to stop: at once after an
@@ -314,6 +329,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {
 		d.synced = true
+		close(d.ready)
 		go giveBack()
 	}
 	if d.events == nil {
