@@ -18,6 +18,7 @@ var ours = map[string][]string{
 	"zonefile":        {"zones", "filewatch"},
 	"filewatch":       {},
 	"cmd/clusterzone": {"server", "sources", "upstream", "zonefile", "filewatch", "zones"},
+	"test/bench":      {},
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
