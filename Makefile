@@ -74,6 +74,11 @@ bench-list: ## report the time from start to answer, and memory, at 50 000 Ingre
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test -run '^$$' -bench ListToReady -benchtime 1x -timeout 40m ./test/e2e
 
+# As root on a machine with other work: make bench-peers PEERS=-boost
+.PHONY: bench-peers
+bench-peers: ## compare with NSD, Knot and BIND under dnsperf (Linux; PEERS=flags of test/bench, -h lists them)
+	$(GO) run ./test/bench $(PEERS)
+
 # Which packages have golden files is found by their flag, so that new ones are
 # never forgotten. Read the difference before you commit it.
 .PHONY: golden

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bench compares DNS servers with one another: it starts clusterzone,
 // NSD, Knot, BIND, CoreDNS and the bare loop of test/bench/echo with the same
 // zone, each on one processor, drives them in turn with dnsperf on another one,

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -116,7 +118,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 
 // compare runs all cases with a zone of one size.
 func compare(ctx context.Context, o *options, size int, dir string, out, progress io.Writer) error {
-	if err := writeZone(dir, size); err != nil {
+	if err := writeZone(dir, size, queryCount); err != nil {
 		return err
 	}
 	var all []*server

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -25,16 +27,15 @@ var (
 )
 
 const (
-	// queryCount is how many different queries each case has; dnsperf repeats
-	// them.
+	// queryCount is how many queries each case has; dnsperf repeats them.
 	queryCount = 200_000
 	chainCount = 1000
 	setCount   = 100
 )
 
-// writeZone writes zone.db and a file of queries for each case. h0, h1 and so
+// writeZone writes zone.db and a file of so many queries for each case. h0, h1 and so
 // on are size names with an A record; every second one has an AAAA record too.
-func writeZone(dir string, size int) error {
+func writeZone(dir string, size, queries int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func writeZone(dir string, size int) error {
 	for _, what := range caseNames {
 		random := rand.New(rand.NewPCG(1, 2))
 		err = errors.Join(err, writeLines(filepath.Join(dir, what+".queries"), func(line func(string, ...any)) {
-			for range queryCount {
+			for range queries {
 				line("%s", question(what, size, random))
 			}
 		}))

@@ -19,6 +19,7 @@ var ours = map[string][]string{
 	"filewatch":       {},
 	"dnstap":          {"zones"},
 	"cmd/clusterzone": {"server", "sources", "upstream", "zonefile", "filewatch", "dnstap", "zones"},
+	"test/bench":      {},
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
