@@ -136,7 +136,7 @@ type verdict struct {
 // questions about generated zones.
 func TestAnswersEqualThosePeersAgreeOn(t *testing.T) {
 	t.Parallel()
-	p := startPanel(t, generateZones(manyZones))
+	p := startPanel(t, generateZones(manyZones, dataKinds))
 	v := verdict{reasons: map[string]int{}, shown: map[string]int{}}
 	work := make(chan genZone)
 	var workers sync.WaitGroup

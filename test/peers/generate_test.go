@@ -27,13 +27,15 @@ type generator struct {
 	*rand.Rand
 	origin string
 	other  string   // the origin of another zone
+	types  []string // of data
 	order  []string // owners, as they came
 	kinds  map[string][]string
 	lines  []genLine
 }
 
-// generateZones makes n zones. Each tenth has a second zone inside.
-func generateZones(n int) []genZone {
+// generateZones makes n zones with data of these types. Each tenth has a second
+// zone inside.
+func generateZones(n int, types []string) []genZone {
 	var all []genZone
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 1035))
@@ -45,10 +47,10 @@ func generateZones(n int) []genZone {
 		if seed > 0 {
 			other = all[len(all)-1].origin
 		}
-		z := generateZone(r, origin, other)
+		z := generateZone(r, origin, other, types)
 		all = append(all, z)
 		if seed%10 == 0 && z.lines[1].kind != "DNAME" {
-			inside := generateZone(r, "in."+origin, origin)
+			inside := generateZone(r, "in."+origin, origin, types)
 			inside.child = true
 			all = append(all, inside)
 		}
@@ -56,8 +58,8 @@ func generateZones(n int) []genZone {
 	return all
 }
 
-func generateZone(r *rand.Rand, origin, other string) genZone {
-	g := &generator{Rand: r, origin: origin, other: other, kinds: map[string][]string{}}
+func generateZone(r *rand.Rand, origin, other string, types []string) genZone {
+	g := &generator{Rand: r, origin: origin, other: other, types: types, kinds: map[string][]string{}}
 	g.apex()
 	dname := slices.Contains(g.kinds[strings.ToLower(origin)], "DNAME")
 	for range 2 + r.IntN(12) {
@@ -165,7 +167,7 @@ func (g *generator) cut(owner string) {
 
 // data adds a record set of any type.
 func (g *generator) data(owner string) {
-	kind := pick(g.Rand, dataKinds...)
+	kind := pick(g.Rand, g.types...)
 	if g.has(owner, kind) {
 		return
 	}
