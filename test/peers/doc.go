@@ -2,7 +2,10 @@
 // nsd, knotd and unbound as Debian packages them, each with its own configuration,
 // folder and address, beside clusterzone as its users start it.
 //
-// make test-peers runs them. They ask for it by an environment variable
+// Beside these stand the tests that need the program and its sockets alone: the
+// probes of EDNS and odd packets, and the soak (make soak).
+//
+// make test-peers runs all. Those with peers ask for it by an environment variable
 // (CLUSTERZONE_PEERS=1), since most machines lack the peers; where it is set, a
 // missing peer is a failure and no test is skipped. harness_test.go says how to start
 // a server:

@@ -252,8 +252,11 @@ func succeeded(r *dns.Msg) error {
 	return nil
 }
 
+// A server is clusterzone.
+type server = daemon.Server
+
 // serve starts clusterzone with flags (see daemon.Serve).
-func serve(t testing.TB, flags ...string) *daemon.Server {
+func serve(t testing.TB, flags ...string) *server {
 	t.Helper()
 	return daemon.Serve(t, program(t), flags...)
 }
