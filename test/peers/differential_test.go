@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 )
@@ -113,7 +114,7 @@ func (p panel) ask(c *client, q question) (map[string]answer, error) {
 		reply, _, err := new(dns.Client).ExchangeWithConn(m, conn)
 		if err != nil || reply.Truncated {
 			// A lost packet, too; TCP loses none.
-			reply, _, err = (&dns.Client{Net: "tcp"}).Exchange(m, p.addresses[server])
+			reply, _, err = (&dns.Client{Net: "tcp", Timeout: 20 * time.Second}).Exchange(m, p.addresses[server])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", server, err)

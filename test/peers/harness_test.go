@@ -193,7 +193,7 @@ func exchange(address string, q *dns.Msg) (*dns.Msg, error) {
 		}
 	}
 	if err == nil && reply.Truncated {
-		reply, _, err = (&dns.Client{Net: "tcp", Timeout: 5 * time.Second}).Exchange(q, address)
+		reply, _, err = (&dns.Client{Net: "tcp", Timeout: 20 * time.Second}).Exchange(q, address)
 	}
 	return reply, err
 }

@@ -129,10 +129,10 @@ func (s *soaker) run(packets int) error {
 				due++
 			}
 		}
-		// A reply to a malformed packet may come, too, and one that is lost is not
-		// waited for long.
+		// A reply to a malformed packet may come, too. None is lost unless the socket's
+		// buffer is full; then the wait ends.
 		for range due {
-			if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+			if err := conn.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
 				return err
 			}
 			if _, err := conn.Read(buf); err != nil {
