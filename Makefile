@@ -49,7 +49,7 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 # named, nsd, knotd, unbound and their tools: Debian packages that .ci/run names.
 .PHONY: test-peers
 test-peers: ## run the tests with other name servers; they must be installed
-	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/...
+	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/...
 
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck (reads a database on the network), golangci-lint
