@@ -22,15 +22,16 @@ type outside struct {
 	mu      sync.Mutex
 	records map[string][]dns.RR // by owner, in lower case
 	held    map[string]chan struct{}
-	asked   map[string]int // questions by name
-	changed chan struct{}  // closed, and made anew, at each question
-	stop    func()         // nil while it is dead
+	broken  map[string]bool // names whose own servers are dead
+	asked   map[string]bool
+	after   map[string]func() // called once, when the next A question for the name was answered
+	stop    func()            // nil while it is dead
 }
 
 // startOutside starts it with the names of questions.txt, at a TTL in seconds.
 func startOutside(t *testing.T) *outside {
 	t.Helper()
-	o := &outside{t: t, records: map[string][]dns.RR{}, held: map[string]chan struct{}{}, asked: map[string]int{}, changed: make(chan struct{})}
+	o := &outside{t: t, records: map[string][]dns.RR{}, held: map[string]chan struct{}{}, broken: map[string]bool{}, asked: map[string]bool{}, after: map[string]func(){}}
 	o.set("lb-1.provider.test. 60 A 198.51.100.1", "lb-1.provider.test. 60 AAAA 2001:db8:51::1")
 	o.set("mx.provider.test. 60 A 198.51.100.25")
 	o.live()
@@ -54,6 +55,14 @@ func (o *outside) set(lines ...string) {
 	o.records[strings.ToLower(records[0].Header().Name)] = records
 }
 
+// sever lets the servers of a name itself die, so that this resolver answers
+// SERVFAIL, or live again.
+func (o *outside) sever(name string, dead bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.broken[name] = dead
+}
+
 // hold lets questions for a name wait until the function returned is called.
 func (o *outside) hold(name string) (release func()) {
 	gate := make(chan struct{})
@@ -68,12 +77,12 @@ func (o *outside) hold(name string) (release func()) {
 	})
 }
 
-// times returns how often it was asked for a name, and a channel that is closed at
-// the next question for any.
-func (o *outside) times(name string) (int, <-chan struct{}) {
+// afterNext lets f be called when the next question for the name's IPv4 addresses
+// has been answered.
+func (o *outside) afterNext(name string, f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.asked[name], o.changed
+	o.after[name] = f
 }
 
 // names returns what it was asked for.
@@ -140,9 +149,7 @@ func (o *outside) die() {
 func (o *outside) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	name := strings.ToLower(query.Question[0].Name)
 	o.mu.Lock()
-	o.asked[name]++
-	close(o.changed)
-	o.changed = make(chan struct{})
+	o.asked[name] = true
 	gate := o.held[name]
 	o.mu.Unlock()
 	if gate != nil {
@@ -150,8 +157,14 @@ func (o *outside) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	}
 	o.mu.Lock()
 	records, exists := o.records[name]
+	broken := o.broken[name]
 	o.mu.Unlock()
 	reply := new(dns.Msg).SetReply(query)
+	if broken {
+		reply.Rcode = dns.RcodeServerFailure
+		_ = w.WriteMsg(reply) // who asked may be gone
+		return
+	}
 	reply.RecursionAvailable = true
 	reply.Compress = true
 	for _, rr := range records {
@@ -170,6 +183,16 @@ func (o *outside) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	}
 	// Who asked may be gone.
 	_ = w.WriteMsg(reply)
+	if query.Question[0].Qtype != dns.TypeA {
+		return
+	}
+	o.mu.Lock()
+	after := o.after[name]
+	delete(o.after, name)
+	o.mu.Unlock()
+	if after != nil {
+		after()
+	}
 }
 
 // leaks fails the test where a resolver has asked the outside for what the zones

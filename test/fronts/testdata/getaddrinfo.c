@@ -1,5 +1,7 @@
 /* Prints what getaddrinfo finds for each name, one line a name: its addresses in
-   order, or what the C library says in their place. */
+   order, or what the C library says in their place. That there is no such name, and
+   that it has no addresses, is the same to callers. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -10,10 +12,10 @@ static const char *word(int code) {
 	switch (code) {
 	case EAI_AGAIN: return "EAI_AGAIN";
 	case EAI_FAIL: return "EAI_FAIL";
-	case EAI_NONAME: return "EAI_NONAME";
 #ifdef EAI_NODATA
-	case EAI_NODATA: return "EAI_NODATA";
+	case EAI_NODATA:
 #endif
+	case EAI_NONAME: return "EAI_NONAME";
 	}
 	return gai_strerror(code);
 }
