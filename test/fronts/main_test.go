@@ -34,10 +34,6 @@ func run(m *testing.M) int {
 		}
 		return m.Run()
 	}
-	if err := daemon.ReadSources(root); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
 	dir, err := os.MkdirTemp("", "clusterzone-fronts-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
