@@ -83,6 +83,22 @@ func Build(root, dir, name string, race bool) (string, error) {
 	return path, nil
 }
 
+// BuildCoreDNS builds CoreDNS from the module test/coredns, which takes some minutes
+// the first time, and returns its path in the build cache. root is the repository's
+// top folder.
+func BuildCoreDNS(root string) (string, error) {
+	cmd := exec.Command("go", "tool", "-n", "coredns")
+	cmd.Dir = filepath.Join(root, "test", "coredns")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("CoreDNS can't be built: %w\n%s", err, errs.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 // program is what clusterzone is built from, below the repository's top folder.
 var program = []string{"go.mod", "go.sum", "cmd", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
 

@@ -1,7 +1,6 @@
 package fronts_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,7 +59,7 @@ var (
 	clusterzone = program{"FRONTS_CLUSTERZONE", sync.OnceValues(func() (string, error) {
 		return daemon.Build(root, binDir, "clusterzone", daemon.Race)
 	})}
-	coredns = program{"FRONTS_COREDNS", sync.OnceValues(buildCoreDNS)}
+	coredns = program{"FRONTS_COREDNS", sync.OnceValues(func() (string, error) { return daemon.BuildCoreDNS(root) })}
 	unbound = installed("FRONTS_UNBOUND", "unbound", "unbound")
 	named   = installed("FRONTS_NAMED", "named", "bind9")
 	glibc   = compiled("FRONTS_GLIBC", "gcc", "gcc")
@@ -69,21 +68,6 @@ var (
 
 // path is where the program is, once a test runs apart.
 func (p program) path() string { return os.Getenv(p.name) }
-
-// buildCoreDNS builds CoreDNS from the module test/coredns, which takes some
-// minutes the first time, and returns its path in the build cache.
-func buildCoreDNS() (string, error) {
-	cmd := exec.Command("go", "tool", "-n", "coredns")
-	cmd.Dir = filepath.Join(root, "test", "coredns")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("CoreDNS can't be built: %w\n%s", err, errs.String())
-	}
-	return strings.TrimSpace(string(out)), nil
-}
 
 func missing(name, debian string) error {
 	return fmt.Errorf("%s is not installed; install the Debian package %s", name, debian)
