@@ -2,7 +2,11 @@ package zonefile
 
 import "bytes"
 
-// mend works around two faults of the parser, in an entry that goes to it:
+// mend works around faults of the parser, in an entry that goes to it:
+//   - Where parentheses hold lines together, it takes a line's end for nothing, and
+//     not for a blank (RFC 1035 section 5.1): a word at the start of the next line
+//     would be one with the last of this. And behind a comment there it takes words
+//     that are types' names for a record's type.
 //   - After an IPSECKEY record (RFC 4025) it expects the line to end, though it has
 //     read the line's end already, and takes the next record for rubbish. An
 //     empty line more serves.
@@ -10,6 +14,9 @@ import "bytes"
 //     marks, as named prints it; the parser takes the first of them for the
 //     whole address. It holds digits alone, so that they can go.
 func mend(entry []byte) []byte {
+	if at := bytes.IndexByte(entry, '\n'); at >= 0 && at < len(entry)-1 {
+		entry = spaced(entry)
+	}
 	switch {
 	case hasFold(entry, "IPSECKEY") || hasFold(entry, "TYPE45"):
 		return append(bytes.Clone(entry), '\n')
@@ -17,6 +24,31 @@ func mend(entry []byte) []byte {
 		return mendX25(entry)
 	}
 	return entry
+}
+
+// spaced puts a blank behind the line ends in an entry of several lines, but for
+// those in quotation marks, and leaves comments out.
+func spaced(entry []byte) []byte {
+	out := make([]byte, 0, len(entry)+16)
+	quoted, comment := false, false
+	for i := 0; i < len(entry); i++ {
+		c := entry[i]
+		comment = comment && c != '\n' || c == ';' && !quoted
+		if comment {
+			continue
+		}
+		out = append(out, c)
+		switch {
+		case c == '\n' && !quoted && i < len(entry)-1:
+			out = append(out, ' ')
+		case c == '\\' && i < len(entry)-1 && entry[i+1] != '\n':
+			i++
+			out = append(out, entry[i])
+		case c == '"':
+			quoted = !quoted
+		}
+	}
+	return out
 }
 
 // mendX25 takes the quotation marks out of an X25 record's data, if it is one.

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 
 var buildProgram = sync.OnceValues(func() (string, error) { return daemon.Build(root, binDir, "clusterzone", daemon.Race) })
 
+// buildPlain builds without the race detector, for what is measured or run often.
+var buildPlain = sync.OnceValues(func() (string, error) { return daemon.Build(root, binDir, "clusterzone-plain", false) })
+
 // program returns the path of the program under test.
 func program(t testing.TB) string {
 	t.Helper()
