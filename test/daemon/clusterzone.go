@@ -66,8 +66,14 @@ func Serve(t testing.TB, path string, flags ...string) *Server {
 }
 
 // Build builds clusterzone as the file name in dir and returns its path. root is
-// the repository's top folder; race asks for the race detector.
+// the repository's top folder; race asks for the race detector. Called by a test, it
+// lets go test know what the program is built from (Note).
 func Build(root, dir, name string, race bool) (string, error) {
+	for _, part := range program {
+		if err := Note(filepath.Join(root, part)); err != nil {
+			return "", err
+		}
+	}
 	path := filepath.Join(dir, name)
 	cmd := exec.Command("go", "build", fmt.Sprintf("-race=%t", race), "-o", path, "./cmd/clusterzone")
 	cmd.Dir = root
@@ -77,11 +83,31 @@ func Build(root, dir, name string, race bool) (string, error) {
 	return path, nil
 }
 
-// ReadSources looks at the files that the program is built from: go test then
-// knows that the outcome depends on them, and does not show an old one.
-func ReadSources(root string) error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "filewatch", "server", "sources", "upstream", "zonefile", "zones"} {
-		err := filepath.WalkDir(filepath.Join(root, name), func(path string, entry fs.DirEntry, err error) error {
+// BuildCoreDNS builds CoreDNS from the module test/coredns, which takes some minutes
+// the first time, and returns its path in the build cache. root is the repository's
+// top folder.
+func BuildCoreDNS(root string) (string, error) {
+	cmd := exec.Command("go", "tool", "-n", "coredns")
+	cmd.Dir = filepath.Join(root, "test", "coredns")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("CoreDNS can't be built: %w\n%s", err, errs.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// program is what clusterzone is built from, below the repository's top folder.
+var program = []string{"go.mod", "go.sum", "cmd", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
+
+// Note looks at files and folders, and at all below them: go test then knows that
+// the outcome depends on them, and does not show an old one. It has no effect
+// before the tests run, as in TestMain.
+func Note(paths ...string) error {
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
 				_, err = os.Stat(path)
 			}

@@ -24,10 +24,6 @@ var shared kubetest.Shared
 var binDir string
 
 func TestMain(m *testing.M) {
-	if err := daemon.ReadSources(root); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	dir, err := os.MkdirTemp("", "clusterzone-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -25,6 +25,7 @@ var ours = map[string][]string{
 	"test/script":     {},
 	"test/daemon":     {},
 	"test/peers":      {},
+	"test/fronts":     {},
 	"test/repo":       {}, // its tests read the options of sources
 }
 
