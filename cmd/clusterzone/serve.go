@@ -238,6 +238,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	}
 	defer web.close()
 
+	// Before anything answers: whoever sees an answer may send a signal.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
 	// Parts stop in this order: readiness fails, the delay passes, then the
 	// DNS server drains and the rest ends.
 	stop, cancel := context.WithCancel(ctx)
@@ -273,7 +278,7 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	}
 	parts.Go(func() error {
 		defer cancel()
-		d.waitForSignal(working)
+		d.waitForSignal(working, signals)
 		return nil
 	})
 	return parts.Wait()
@@ -296,10 +301,7 @@ func (d *daemon) answer(ctx context.Context) error {
 // waitForSignal returns when the server is to stop: at once after an
 // interrupt, some time after SIGTERM, so that whoever sends queries here can
 // notice that readiness fails.
-func (d *daemon) waitForSignal(ctx context.Context) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+func (d *daemon) waitForSignal(ctx context.Context, signals <-chan os.Signal) {
 	select {
 	case <-ctx.Done():
 		return
