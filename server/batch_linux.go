@@ -210,6 +210,7 @@ func (u *batchSocket) serve(ctx context.Context, w *worker) error {
 	fd := u.fd
 	u.mu.RUnlock()
 
+	w.arrival.socket = u
 	b := newBatch(w.responder.maxUDP(), u.control)
 	full := false
 	for {
@@ -339,6 +340,7 @@ func (b *batch) answer(fd, n int, w *worker) {
 			b.reset(i) // nobody: a socket that was shut down says so
 			continue
 		}
+		w.arrival.control = b.controls[i][:query.Controllen]
 		from := i * queryStride
 		reply, outcome := w.handle(b.out[used:used], b.in[from:from+int(query.size)], Peer{Addr: peer, Transport: UDP, Time: seconds}, start)
 		if outcome.Dropped != Answered {

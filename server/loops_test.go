@@ -68,21 +68,40 @@ func answers(reply, query []byte) bool {
 		query[2]&0x80 == 0 && bytes.Equal(reply[headerSize:len(query)], query[headerSize:])
 }
 
-// A reply that is sent later leaves from the address that was asked.
-func TestSendLater(t *testing.T) {
+// A reply that is sent later leaves from the address that was asked: a
+// connected client drops others.
+func TestReplyLater(t *testing.T) {
 	t.Parallel()
 	bothLoops(t, func(t *testing.T, plain bool) {
-		s, err := bind(context.Background(), []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}}, openOptions{readers: 1, plain: plain})
+		s, err := bind(context.Background(), []Listen{{Addr: netip.IPv4Unspecified()}}, openOptions{readers: 1, plain: plain})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.close()
-		conn := dial(t, "udp", s.bound[0])
-		to := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+		host := "127.0.0.1"
+		if runtime.GOOS == "linux" {
+			host = "127.0.0.2"
+		}
+		conn := dial(t, "udp", netip.AddrPortFrom(netip.MustParseAddr(host), s.bound[0].Port()))
+		r := (&Server{View: viewOf(newWorld())}).newRun()
+		w := r.newWorker()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.udp[0].serve(ctx, w) }()
+		query, _ := askFor(t, "www.corp.test A")
+		send(t, conn, query)
+		receive(t, conn)
+		cancel()
+		s.udp[0].wake()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		// What the worker keeps is of the last datagram.
+		reply := w.arrival.later(Peer{Addr: conn.LocalAddr().(*net.UDPAddr).AddrPort()})
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				if err := s.udp[0].sendLater([]byte("later"), to, nil); err != nil {
+				if err := reply([]byte("later")); err != nil {
 					t.Error(err)
 				}
 			})
@@ -92,6 +111,10 @@ func TestSendLater(t *testing.T) {
 			if got := receive(t, conn); string(got) != "later" {
 				t.Errorf("got %q", got)
 			}
+		}
+		s.close()
+		if err := reply([]byte("too late")); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("after the end: %v", err)
 		}
 	})
 }

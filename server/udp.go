@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -41,9 +42,24 @@ type packetSocket interface {
 	close()
 }
 
-// handle answers one datagram: this is all that happens between its arrival
-// and its reply, in either loop. The reply is appended to dst; it is to be sent
-// where Outcome.Dropped is Answered.
+// An arrival is how a datagram came: what it takes to reply to it. The loops
+// keep it in their worker while they handle the datagram.
+type arrival struct {
+	socket  packetSocket
+	control []byte // as the system gave it, in the loop's memory
+}
+
+// later returns a function that replies to the datagram after the loop has gone
+// on, from the address that was asked. It shares no memory with the loop, is
+// safe for concurrent use, and fails once the socket is closed.
+func (a arrival) later(peer Peer) func(reply []byte) error {
+	control := replyControl(bytes.Clone(a.control))
+	return func(reply []byte) error { return a.socket.sendLater(reply, peer.Addr, control) }
+}
+
+// handle answers one datagram: this is all that happens between its arrival,
+// which w.arrival tells of, and its reply, in either loop. The reply is appended
+// to dst; it is to be sent where Outcome.Dropped is Answered.
 func (w *worker) handle(dst, query []byte, peer Peer, at time.Time) ([]byte, Outcome) {
 	reply, outcome := w.answer(dst, query, peer)
 	if w.limiter != nil {
@@ -154,6 +170,7 @@ func (u *plainSocket) serve(ctx context.Context, w *worker) error {
 		}
 		start := time.Now()
 		peer := Peer{Addr: addr, Transport: UDP, Time: uint32(start.Unix())}
+		w.arrival = arrival{u, control[:controlled]}
 		var outcome Outcome
 		out, outcome = w.handle(out[:0], buf[:n], peer, start)
 		if outcome.Dropped == Answered {

@@ -12,8 +12,9 @@ type worker struct {
 	*run
 	*tally
 	responder Responder
-	in        []byte // what a TCP connection has sent; inputSize octets, made on first use
-	out       []byte // replies of a TCP connection, each with its length
+	arrival   arrival // of the datagram that is handled, over UDP
+	in        []byte  // what a TCP connection has sent; inputSize octets, made on first use
+	out       []byte  // replies of a TCP connection, each with its length
 }
 
 func (r *run) newWorker() *worker {
