@@ -218,7 +218,7 @@ func (u *batchSocket) serve(ctx context.Context, w *worker) error {
 	b := newBatch(u, w.responder.maxUDP())
 	full := false
 	for {
-		n, err := b.receive(fd, full)
+		n, errno := b.receive(fd, full)
 		full = n == batchSize // there may be more
 		if ctx.Err() != nil {
 			b.answer(fd, n, w)
@@ -226,17 +226,17 @@ func (u *batchSocket) serve(ctx context.Context, w *worker) error {
 			drain(fd, b, w)
 			return nil
 		}
-		switch {
-		case err == nil:
+		switch errno {
+		case 0:
 			b.answer(fd, n, w)
 			if full {
 				runtime.Gosched()
 			}
-		case err == unix.EINTR, err == unix.EAGAIN:
-		case err == unix.EBADF:
-			return os.NewSyscallError("recvmmsg", err)
+		case unix.EINTR, unix.EAGAIN:
+		case unix.EBADF:
+			return os.NewSyscallError("recvmmsg", errno)
 		default:
-			w.trouble("reading a query over UDP failed", os.NewSyscallError("recvmmsg", err))
+			w.trouble("reading a query over UDP failed", os.NewSyscallError("recvmmsg", errno))
 			pause(ctx, readPause)
 		}
 	}
@@ -249,8 +249,8 @@ func drain(fd int, b *batch, w *worker) {
 	defer rest.Stop()
 	for last := false; ; last = true {
 		for range udpReadBuffer / headerSize / batchSize {
-			n, err := b.receive(fd, true)
-			if err != nil || n == 0 {
+			n, errno := b.receive(fd, true)
+			if errno != 0 || n == 0 {
 				break
 			}
 			b.answer(fd, n, w)
@@ -315,7 +315,7 @@ func (b *batch) reset(i int) {
 // receive takes what has come: at once, which is EAGAIN where that is nothing,
 // or as soon as there is something. Nothing at all comes from a socket that was
 // shut down.
-func (b *batch) receive(fd int, atOnce bool) (int, error) {
+func (b *batch) receive(fd int, atOnce bool) (int, unix.Errno) {
 	var n uintptr
 	var errno unix.Errno
 	first := uintptr(unsafe.Pointer(&b.queries))
@@ -327,7 +327,7 @@ func (b *batch) receive(fd int, atOnce bool) (int, error) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return int(n), nil
+	return int(n), 0
 }
 
 // answer answers the first n queries and sends the replies together. The clock
@@ -413,11 +413,12 @@ func (b *batch) prepare(place, i int, reply []byte) {
 // address can't be reached or was forged, keeps none of the others back.
 func (b *batch) send(fd, n int, w *worker) {
 	for sent := 0; sent < n; {
-		done, err := b.sendSome(fd, sent, n)
-		switch {
-		case err == unix.EINTR:
+		done, errno := b.sendSome(fd, sent, n)
+		switch errno {
+		case 0:
+		case unix.EINTR:
 			continue
-		case err != nil:
+		default:
 			b.outcomes[sent] = Outcome{Transport: UDP, Dropped: DropWrite}
 			done = 1
 		}
@@ -436,7 +437,7 @@ func (b *batch) send(fd, n int, w *worker) {
 // sendSome sends replies from the given one on, as many as the system takes,
 // or returns the error of the first. Where the send queue is full, it waits
 // for room, sendTimeout at most.
-func (b *batch) sendSome(fd, from, to int) (int, error) {
+func (b *batch) sendSome(fd, from, to int) (int, unix.Errno) {
 	first, count := uintptr(unsafe.Pointer(&b.replies[from])), uintptr(to-from)
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), first, count, unix.MSG_DONTWAIT, 0, 0)
 	if errno == unix.EAGAIN {
@@ -445,7 +446,7 @@ func (b *batch) sendSome(fd, from, to int) (int, error) {
 	if errno != 0 {
 		return 0, errno
 	}
-	return int(n), nil
+	return int(n), 0
 }
 
 // peerOf reads an address as the system writes it. The zone of a link-local

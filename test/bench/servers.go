@@ -25,7 +25,8 @@ type server struct {
 	address string // 127.0.0.1 with its port
 	cmd     *exec.Cmd
 	log     *bytes.Buffer
-	exited  chan error
+	exited  chan struct{} // closed when it has ended, with why in ended
+	ended   error
 	pids    []int // of all of its processes, once it answers
 }
 
@@ -147,13 +148,16 @@ func start(ctx context.Context, o *options, name, dir string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{name: name, address: address, log: &bytes.Buffer{}, exited: make(chan error, 1)}
+	s := &server{name: name, address: address, log: &bytes.Buffer{}, exited: make(chan struct{})}
 	s.cmd = pinned(o.serverCPU, command)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { s.exited <- s.cmd.Wait() }()
+	go func() {
+		defer close(s.exited)
+		s.ended = s.cmd.Wait()
+	}()
 	if o.boost {
 		err = boost(s.cmd.Process.Pid)
 	}
@@ -189,8 +193,8 @@ func (s *server) await(ctx context.Context) error {
 	query := append([]byte{0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 2}, "h0\x04corp\x04test\x00\x00\x01\x00\x01"...)
 	for deadline := time.Now().Add(startTime); time.Now().Before(deadline) && ctx.Err() == nil; {
 		select {
-		case err := <-s.exited:
-			return fmt.Errorf("%s has ended (%v):\n%s", s.name, err, s.log)
+		case <-s.exited:
+			return fmt.Errorf("%s has ended (%v):\n%s", s.name, s.ended, s.log)
 		case <-time.After(50 * time.Millisecond):
 		}
 		if _, err := conn.Write(query); err != nil {
