@@ -56,13 +56,20 @@ type Cloud struct {
 	Name     string
 	Provider Provider
 	Limits   Limits
+	// Family is the first part of the options that the provider reads
+	// ("aws" of "aws/weight"): those of other families don't reach it, those
+	// without a family do. "" lets all pass.
+	Family string
 	// Normalize returns what is wanted in the form in which Records would give
 	// it back once it is written, so that the two can be compared: options the
 	// provider adds or leaves out, TTLs that it doesn't keep, the spelling of
 	// targets. One wish may become several records (a CNAME to a load balancer
 	// becomes the aliases A and AAAA), or none in this zone. An error says in one
-	// sentence why the wish can't be fulfilled, and what its author can do. It is
-	// pure; Handle is not set. Nil changes nothing.
+	// sentence why the wish can't be fulfilled, and what its author can do.
+	// Ownership records pass through it too, with the options and the set identifier
+	// of the record that they are about (but for alias) and with
+	// Limits.OwnershipTTL: exactly one record comes back. It is pure; Handle is not
+	// set. Nil changes nothing.
 	Normalize func(zone Zone, want Record) ([]Record, error)
 	// Place returns the zones that a record belongs in, of those that its name
 	// lies in, the longest name first (at least one; those of one name in the
