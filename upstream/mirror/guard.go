@@ -157,7 +157,10 @@ func (z *zoneState) remember(plan *Plan, j *judgement) {
 			t = &tomb{since: j.now, name: step.Name}
 			z.tombs[key] = t
 		}
-		if j.names == nil && j.unsure == "" {
+		switch {
+		case j.unsure != "":
+			t.since, t.cycles = j.now, 0 // nobody knows whether anything asks for it
+		case j.names == nil:
 			t.cycles++
 		}
 	}

@@ -74,7 +74,7 @@ type ZoneStatus struct {
 }
 
 // HeldBy counts what the zone's guards hold, by guard.
-func (z *ZoneStatus) HeldBy() map[GuardName]int {
+func (z ZoneStatus) HeldBy() map[GuardName]int {
 	counts := map[GuardName]int{}
 	for i := range z.Held {
 		counts[z.Held[i].Guard]++
@@ -138,6 +138,9 @@ func (m *Mirror) explain(z *zoneState, name zones.Name) NameState {
 		if h.Name == name && h.Guard != GuardPolicy {
 			x.State, x.Detail = "held", h.Change+": "+h.Why
 		}
+	}
+	if q := z.quarantine[name]; q != nil && x.Detail == "" {
+		x.State, x.Detail = "held", "the cloud refused it: "+q.err.Error()
 	}
 	for _, b := range z.status.Blocked {
 		if b.Name == name {
