@@ -132,11 +132,11 @@ func TestABadRecordIsFoundAndPutAside(t *testing.T) {
 		// the cloud takes it.
 		before := w.store.Count(memory.OpApply)
 		w.pass(time.Hour)
-		if tries := w.store.Count(memory.OpApply) - before; tries < 4 || tries > 8 {
+		if tries := w.store.Count(memory.OpApply) - before; tries < 3 || tries > 8 {
 			t.Errorf("it was tried %d times in an hour", tries)
 		}
 		w.store.SetFault(nil)
-		w.pass(2 * time.Hour)
+		w.pass(70 * time.Minute)
 		if lines := strings.Count(w.holds(), "\n") + 1; lines != 500 {
 			t.Errorf("%d records are there in the end", lines)
 		}
