@@ -350,7 +350,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	o := &m.options
 	in := Input{
 		Zone: z.zone, Wishes: of.wishes, Names: names, Registry: o.Registry, Limits: o.Cloud.Limits, Types: o.Types,
-		Covers: o.Covers, Protected: o.Protected, Adopt: o.Adopt, ClaimDangling: o.ClaimDangling, Normalize: o.Cloud.Normalize,
+		Covers: o.Covers, Protected: o.Protected, Adopt: o.Adopt, ClaimDangling: o.ClaimDangling, MigrateFrom: o.MigrateFrom, Normalize: o.Cloud.Normalize,
 	}
 	if names == nil {
 		in.Observed = z.all()

@@ -39,9 +39,10 @@ type Options struct {
 	Types []zones.Type
 	// Zones tells the zones of the cloud that are written to; nil for all.
 	Zones func(Zone) bool
-	// Covers, Protected, Adopt and ClaimDangling are as in Input.
+	// Covers, Protected, Adopt, ClaimDangling and MigrateFrom are as in Input.
 	Covers, Protected, Adopt func(zones.Name) bool
 	ClaimDangling            bool
+	MigrateFrom              string
 	// Guards are the bounds; the zero value is DefaultGuards.
 	Guards *Guards
 
