@@ -15,10 +15,10 @@ import (
 // cycle lists, plans and writes all zones once, and returns when the next complete
 // cycle is due.
 func (m *Mirror) cycle(ctx context.Context) time.Time {
-	m.mu.Lock()
+	m.askMu.Lock()
 	m.full = false
 	clear(m.names) // a complete cycle sees them all
-	m.mu.Unlock()
+	m.askMu.Unlock()
 	start := time.Now()
 	next := start.Add(m.options.Interval + time.Duration((m.jitter()-0.5)*float64(m.options.Interval)/5))
 	wanted, ok := m.wanted(nil)
@@ -235,10 +235,10 @@ func (m *Mirror) shares(states []*zoneState, wanted *Wanted) map[string]*share {
 // push writes what has changed at single names, from what is known of the zones,
 // and returns when a complete cycle should follow.
 func (m *Mirror) push(ctx context.Context) time.Time {
-	m.mu.Lock()
+	m.askMu.Lock()
 	names := m.names
 	m.names = map[zones.Name]bool{}
-	m.mu.Unlock()
+	m.askMu.Unlock()
 	next := time.Now().Add(m.options.Interval)
 	wanted, ok := m.wanted(slices.Collect(maps.Keys(names)))
 	if !ok {
@@ -343,10 +343,9 @@ func (m *Mirror) refresh(ctx context.Context, z *zoneState, names map[zones.Name
 	return nil
 }
 
-// planZone plans a zone and asks the guards.
+// planZone plans a zone and asks the guards. The plan of a large zone takes a while,
+// in which Status and Explain go on.
 func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zones.Name]bool) (Plan, []Step) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	o := &m.options
 	in := Input{
 		Zone: z.zone, Wishes: of.wishes, Names: names, Registry: o.Registry, Limits: o.Cloud.Limits, Types: o.Types,
@@ -359,6 +358,8 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	}
 	plan := NewPlan(in)
 	plan.Blocked = append(plan.Blocked, of.blocked...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	now := time.Now()
 	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, names: names, now: now})
 	z.statusOf(&plan, held, len(groups(steps)), names, m.guards.MinOwned)

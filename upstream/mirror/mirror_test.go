@@ -119,6 +119,7 @@ func TestAGroupAboveTheLimitsHarmsItselfAlone(t *testing.T) {
 func TestABadRecordIsFoundAndPutAside(t *testing.T) {
 	t.Parallel()
 	inWorld(t, memory.DefaultLimits(), func(w *world) {
+		w.options.Interval = 10 * time.Minute
 		w.store.SetFault(refuse("n250."+origin, mirror.Undone))
 		w.want(addresses(500))
 		w.run()
