@@ -362,7 +362,10 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	defer m.mu.Unlock()
 	now := time.Now()
 	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, names: names, now: now})
-	z.statusOf(&plan, held, len(groups(steps)), names, m.guards.MinOwned)
+	z.statusOf(&plan, held, len(groups(steps)), names)
+	if names == nil {
+		z.status.Warning = z.warning(&plan, m.guards.MinOwned, o.Cloud.Limits.MaxRecords)
+	}
 	if names == nil {
 		planned := map[recordKey]bool{}
 		for i := range plan.Steps {
@@ -375,7 +378,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 
 // statusOf brings a plan into the zone's status: a complete one replaces it, one of
 // single names what it said of these.
-func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool, enough int) {
+func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool) {
 	s := &z.status
 	s.Records = 0
 	for _, records := range z.observed {
@@ -389,16 +392,30 @@ func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zon
 	}
 	s.Owned, s.Foreign, s.Wanted, s.Dangling = plan.Owned, plan.Foreign, plan.Wanted, plan.Dangling
 	s.OwnedTypes, s.Verified = plan.OwnedTypes, plan.Verified
-	s.Held, s.Blocked, s.Warning = held, plan.Blocked, ""
-	updates := 0
+	s.Held, s.Blocked = held, plan.Blocked
+}
+
+// warning says what an operator should look at though nothing is held: many updates
+// at once, or a zone that is nearly full.
+func (z *zoneState) warning(plan *Plan, enough, most int) string {
+	updates, used := 0, 0
 	for i := range plan.Steps {
 		if plan.Steps[i].Change.Verb == Update {
 			updates++
 		}
 	}
-	if plan.Owned >= enough && 2*updates > plan.Owned {
-		s.Warning = fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	for _, records := range z.observed {
+		for i := range records {
+			used += len(records[i].Targets)
+		}
 	}
+	switch {
+	case most > 0 && 10*used >= 9*most:
+		return fmt.Sprintf("the zone holds %d of the %d records that it may hold", used, most)
+	case plan.Owned >= enough && 2*updates > plan.Owned:
+		return fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	}
+	return ""
 }
 
 // settled keeps how the writing of a zone ended.
