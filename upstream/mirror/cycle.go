@@ -16,14 +16,17 @@ import (
 // cycle is due.
 func (m *Mirror) cycle(ctx context.Context) time.Time {
 	m.askMu.Lock()
-	m.full = false
-	clear(m.names) // a complete cycle sees them all
+	all, names := m.full, m.names
+	m.full, m.names = false, map[zones.Name]bool{} // a complete cycle sees them all
 	m.askMu.Unlock()
 	start := time.Now()
 	next := start.Add(m.options.Interval + time.Duration((m.jitter()-0.5)*float64(m.options.Interval)/5))
 	wanted, ok := m.wanted(nil)
 	if ok {
-		next = m.cycleZones(ctx, &wanted, next)
+		var left bool
+		if next, left = m.cycleZones(ctx, &wanted, next, all); left {
+			m.Notify(slices.Collect(maps.Keys(names)))
+		}
 	}
 	m.mu.Lock()
 	m.status.NextCycle = next
@@ -59,20 +62,28 @@ func (m *Mirror) wanted(names []zones.Name) (wanted Wanted, ok bool) {
 	return wanted, why == ""
 }
 
-func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time) time.Time {
+// cycleZones goes through the zones that are due, or through all. left says that some
+// weren't looked at.
+func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time, all bool) (_ time.Time, left bool) {
 	states, err := m.discover(ctx)
 	if err != nil {
 		m.failed(ctx, err)
-		return time.Now().Add(m.backoff(err))
+		return time.Now().Add(m.backoff(err)), true
 	}
 	shares := m.shares(states, wanted)
 	var failed error
 	wrote := false
 	for _, z := range states {
 		if ctx.Err() != nil {
-			return next
+			return next, true
+		}
+		// Where one zone is tried again soon, the others wait for their own time.
+		if !all && z.fails == 0 && time.Since(z.listed) < m.options.Interval/2 {
+			left = true
+			continue
 		}
 		if time.Now().Before(z.retryAt) {
+			left = true
 			failed = cmp.Or(failed, errors.New(z.status.Problem))
 			if z.retryAt.Before(next) {
 				next = z.retryAt
@@ -87,12 +98,13 @@ func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time)
 				next = retry
 			}
 			if ClassOf(err, Failed) == Throttled {
+				left = true
 				break // it is the credential's rate, and the other zones share it
 			}
 		}
 	}
 	m.cycled(failed, wrote)
-	return next
+	return next, left
 }
 
 // cycled keeps how a complete cycle ended.

@@ -469,3 +469,39 @@ func TestTheStatusWarns(t *testing.T) {
 		}
 	})
 }
+
+// A zone that is tried again and again costs the others no call, and no change of
+// theirs is lost.
+func TestTryingOneZoneAgainLeavesTheOthersInTheirTime(t *testing.T) {
+	t.Parallel()
+	inWorld(t, memory.DefaultLimits(), func(w *world) {
+		w.store.AddZone(mirror.Zone{ID: "other.com", Name: w.name("other.com")})
+		w.store.SetFault(func(call memory.Call) memory.Fault {
+			if call.Op == memory.OpApply && call.Zone == origin {
+				return memory.Fault{Err: errors.New("connection reset")}
+			}
+			return memory.Fault{}
+		})
+		w.want("www.ex.com 60 A 192.0.2.1\nwww.other.com 60 A 192.0.2.1")
+		w.run()
+		for i := range 100 {
+			w.pass(6 * time.Second)
+			w.want(fmt.Sprintf("www.other.com 60 A 192.0.2.%d", i))
+		}
+		w.pass(10 * time.Second)
+		listings := map[string]int{}
+		for _, call := range w.store.Calls() {
+			if call.Op == memory.OpRecords {
+				listings[call.Zone]++
+			}
+		}
+		if listings["other.com"] > 13 || listings[origin] < 6 {
+			t.Errorf("in ten minutes the zones were listed %v times", listings)
+		}
+		for _, r := range w.store.Held("other.com") {
+			if r.Type == zones.TypeA && r.Targets[0] != "192.0.2.99" {
+				t.Errorf("the other zone holds %v", r.Targets)
+			}
+		}
+	})
+}
