@@ -279,6 +279,8 @@ type Commit struct {
 	// Changes are the record sets that came, went or changed, SOAs left out, in
 	// the order of zone, name and type.
 	Changes []Change
+	// Stepped are the zones whose serial is a new one, in no order.
+	Stepped []Name
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
 	// Wanted are the names outside of the zones that CNAMEs lead to since this
@@ -323,6 +325,9 @@ func (t *Table) Commit(now time.Time) Commit {
 			result.Again = again
 		}
 		if b.changed {
+			if b.serial != b.zone.serial {
+				result.Stepped = append(result.Stepped, b.zone.origin.Name)
+			}
 			changed[b.at] = b.publish()
 			t.stale = true
 		}
