@@ -22,6 +22,7 @@ type Metrics struct {
 	refused     *prometheus.CounterVec
 	cookies     [4]prometheus.Counter // by CookieState
 	short       prometheus.Counter
+	transfers   transferMetrics
 
 	mu       sync.Mutex
 	resolved map[series]prometheus.Counter
@@ -60,7 +61,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "clusterzone_dns_rate_limited_short_total",
 			Help: "Short replies (TC or BADCOOKIE) that the rate limit put in the place of others.",
 		}),
-		resolved: map[series]prometheus.Counter{},
+		resolved:  map[series]prometheus.Counter{},
+		transfers: newTransferMetrics(),
 	}
 	cookies := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "clusterzone_dns_cookies_total",
@@ -87,6 +89,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	if registerer != nil {
 		registerer.MustRegister(m.queries, duration, m.truncated, m.dropped, m.panics, m.connections, m.refused,
 			cookies, m.short)
+		registerer.MustRegister(m.transfers.collectors()...)
 	}
 	return m
 }
@@ -154,6 +157,9 @@ func (m *Metrics) observe(o Outcome, took time.Duration) {
 	}
 	if o.Short {
 		m.short.Inc()
+	}
+	if o.Transfer == TransferCurrent || o.Transfer == TransferDatagram {
+		m.transfers.count(o.Transfer, "ok")
 	}
 }
 

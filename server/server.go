@@ -34,6 +34,10 @@ type Server struct {
 	RateLimit RateLimit
 	// TCP bounds connections.
 	TCP TCPOptions
+	// Transfers is the number of zone transfers at once; 0 means
+	// DefaultTransfers. What comes above it waits for the write timeout of TCP, and
+	// then gets SERVFAIL.
+	Transfers int
 	// Readers is the number of goroutines that read each UDP socket; 0 means
 	// one for each CPU that Go may use.
 	Readers int
@@ -105,6 +109,8 @@ type run struct {
 	metrics *Metrics
 	limiter *limiter // nil where nothing is limited
 
+	transferSlots chan struct{} // holds one token for each transfer under way
+
 	conns       *connections
 	open        sync.WaitGroup // goroutines of connections
 	idle        sync.Pool      // of *worker, for connections
@@ -120,6 +126,9 @@ func (s *Server) newRun() *run {
 	if r.readers <= 0 {
 		r.readers = runtime.GOMAXPROCS(0)
 	}
+	transfers := s.Transfers
+	fill(&transfers, DefaultTransfers)
+	r.transferSlots = make(chan struct{}, transfers)
 	if r.grace == 0 {
 		r.grace = 5 * time.Second
 	}

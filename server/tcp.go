@@ -139,6 +139,13 @@ func (c *connection) next(ctx context.Context) bool {
 	c.peer.Time = uint32(start.Unix())
 	var outcome Outcome
 	w.out, outcome = w.answer(append(w.out, 0, 0), frame[2:], c.peer)
+	if w.responder.transfer.edition != nil {
+		if !c.stream(ctx, frame[2:], mark, outcome, start) {
+			return false
+		}
+		_, err := c.in.Discard(2 + size)
+		return err == nil
+	}
 	if outcome.Dropped == Answered {
 		binary.BigEndian.PutUint16(w.out[mark:], uint16(len(w.out)-mark-2))
 		c.pending++
