@@ -46,6 +46,11 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test $(RACE) -timeout 40m -count=1 -v ./test/e2e/...
 
+# named, nsd, knotd, unbound and their tools: Debian packages that .ci/run names.
+.PHONY: test-peers
+test-peers: ## run the tests with other name servers; they must be installed
+	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/...
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck (reads a database on the network), golangci-lint
 	@GO=$(GO) .ci/lint

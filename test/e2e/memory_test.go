@@ -37,7 +37,7 @@ func BenchmarkMemory(b *testing.B) {
 	f := fill(b, manyIngresses)
 	kubeconfig := "--kubeconfig=" + f.cluster.Kubeconfig(b, f.cluster.Admin())
 	p := serve(b, path, kubeconfig)
-	measure(b, "clusterzone", p.dns, p.cmd.Process.Pid)
+	measure(b, "clusterzone", p.dns, p.Pid())
 	zone, err := exec.CommandContext(b.Context(), path, "records", "--output=zone", "--zone=corp.test", kubeconfig).Output()
 	if err != nil {
 		b.Fatal(err)
@@ -52,7 +52,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Fatal(err)
 	}
 	p = serve(b, path, "--manifests="+manifests)
-	measure(b, "manifests", p.dns, p.cmd.Process.Pid)
+	measure(b, "manifests", p.dns, p.Pid())
 	b.ReportMetric(0, "ns/op")
 }
 

@@ -21,6 +21,8 @@ var ours = map[string][]string{
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
+	"test/daemon":     {},
+	"test/peers":      {},
 	"test/repo":       {}, // its tests read the options of sources
 }
 
