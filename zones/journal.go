@@ -53,8 +53,14 @@ func (j *Journal) Note(commit Commit, snap *Snapshot) Noted {
 	}
 	if !j.started {
 		j.started = true
+		histories := make(map[Name]*history, len(snap.Origins()))
 		for _, origin := range snap.Origins() {
-			j.zones[origin] = &history{changes: map[setKey]Change{}, told: map[Name]bool{}}
+			histories[origin] = &history{changes: map[setKey]Change{}, told: map[Name]bool{}}
+		}
+		j.mu.Lock()
+		j.zones = histories
+		j.mu.Unlock()
+		for _, origin := range snap.Origins() {
 			j.renew(snap, origin, &noted)
 		}
 		return noted

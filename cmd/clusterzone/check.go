@@ -24,6 +24,7 @@ file can't be honoured.`
 
 func newCheck() *cobra.Command {
 	var settings objectSettings
+	var transfers transferSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -33,9 +34,13 @@ func newCheck() *cobra.Command {
 			if err := resolve(cmd, os.LookupEnv); err != nil {
 				return err
 			}
+			if _, err := transfers.parse(); err != nil {
+				return err
+			}
 			return check(cmd, &settings)
 		},
 	}
+	transfers.add(cmd)
 	settings.add(cmd)
 	return cmd
 }

@@ -72,8 +72,10 @@ type daemon struct {
 	// cookieFile is nil without --cookie-secret-file.
 	cookieFile *cookieFile
 	resolver   *resolver.Resolver // nil where outside targets are not looked up
-	leaving    leaving
-	synced     bool // a commit was ready; the feed's goroutine's own
+	// secondaries is nil where nobody may transfer zones.
+	secondaries *secondaries
+	leaving     leaving
+	synced      bool // a commit was ready; the feed's goroutine's own
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -106,6 +108,10 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	d.dns = dns
+	transfers, err := serving.transfers.parse()
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case objects.alone():
 	case len(objects.origin.manifests) == 0:
@@ -132,7 +138,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		log.Info("the zone files are all that is served; name a --source to serve a cluster's objects beside them")
 	}
 	zonefile.LogFindings(log, d.pipeline.files.Findings())
-	d.resolver, err = serving.targets.build(log, d.pipeline.store, dns.Listen)
+	d.dns.Metrics = server.NewMetrics(d.registry)
+	var publisher resolver.Publisher = d.pipeline.store
+	if d.secondaries = serving.transfers.build(d, transfers); d.secondaries != nil {
+		publisher = d.secondaries
+	}
+	d.resolver, err = serving.targets.build(log, publisher, dns.Listen)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +157,6 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	)
 	d.dns.View = d.pipeline.store
 	d.dns.Log = log
-	d.dns.Metrics = server.NewMetrics(d.registry)
 	d.dns.Bound = func(addrs []netip.AddrPort) {
 		for _, addr := range addrs {
 			log.Info("answering", "address", addr.String(), "zones", originsText(d.pipeline.origins))
@@ -226,6 +236,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 		d.pipeline.feed.View(func(table *zones.Table, _ objectOf) { d.resolver.Update(table.Outside(), nil) })
 		parts.Go(func() error { return d.resolver.Run(working) })
 	}
+	if d.secondaries != nil {
+		// What a saved state holds is served before the first commit.
+		d.secondaries.committed(zones.Commit{})
+		parts.Go(func() error { return d.secondaries.run(working) })
+	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
@@ -276,6 +291,9 @@ func (d *daemon) waitForSignal(ctx context.Context) {
 func (d *daemon) committed(commit zones.Commit) {
 	if d.resolver != nil {
 		d.resolver.Update(commit.Wanted, commit.Unwanted)
+	}
+	if d.secondaries != nil {
+		d.secondaries.committed(commit)
 	}
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())

@@ -11,15 +11,16 @@ import (
 
 // Flags are grouped by subject in --help.
 const (
-	groupOrigin  = "Where objects come from"
-	groupSources = "Which objects, and what becomes of them"
-	groupZones   = "Zones"
-	groupServe   = "Serving"
-	groupAnswers = "Answers"
-	groupClients = "Clients"
-	groupOps     = "Operation"
-	groupOutput  = "Output"
-	groupGeneral = "General"
+	groupOrigin      = "Where objects come from"
+	groupSources     = "Which objects, and what becomes of them"
+	groupZones       = "Zones"
+	groupServe       = "Serving"
+	groupAnswers     = "Answers"
+	groupClients     = "Clients"
+	groupSecondaries = "Secondaries"
+	groupOps         = "Operation"
+	groupOutput      = "Output"
+	groupGeneral     = "General"
 )
 
 // group is the annotation under which a flag keeps its group.
@@ -178,6 +179,7 @@ type serveSettings struct {
 	shutdownDelay  time.Duration
 	clients        clientSettings
 	targets        targetSettings
+	transfers      transferSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -198,6 +200,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
 	s.clients.add(cmd)
 	s.targets.add(cmd)
+	s.transfers.add(cmd)
 
 	f = flagsOf(cmd, groupOps)
 	f.yes(&s.events, "events", false, "write Kubernetes events on objects whose names can't be served and whose author can mend it")

@@ -39,7 +39,7 @@ func (s *targetSettings) add(cmd *cobra.Command) {
 // build returns the resolver that the flags ask for, which publishes to store;
 // nil where nothing is to be looked up. listen are the addresses that this
 // server answers on: it never asks itself.
-func (s *targetSettings) build(log *slog.Logger, store *zones.Store, listen []server.Listen) (*resolver.Resolver, error) {
+func (s *targetSettings) build(log *slog.Logger, store resolver.Publisher, listen []server.Listen) (*resolver.Resolver, error) {
 	servers, err := s.servers(log, listen)
 	if err != nil || len(servers) == 0 {
 		return nil, err
