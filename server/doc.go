@@ -10,6 +10,9 @@
 //     metrics from the Outcomes.
 //   - Cookies make and check DNS cookies; RateLimit bounds equal replies over
 //     UDP, in the loop: Respond knows nothing of what came before.
+//   - Zone transfers (AXFR, IXFR) are decided on by Respond and streamed by the
+//     connection, from an edition that never changes. TSIGKeys sign them; a
+//     Notifier tells secondaries of new serials.
 //   - Metrics are the counters; ParseListen reads what --listen says.
 //
 // Deciding is left to zones.Snapshot.Lookup. This package decides only what
@@ -17,6 +20,6 @@
 // fits.
 //
 // The rules come from RFC 1035 (format), 2181 and 9471 (truncation), 6891
-// (EDNS), 7873 and 9018 (cookies), 5001 and 4892 (who answers), 8914 (extended errors), 8945 (TSIG errors), 8906 (always reply),
+// (EDNS), 7873 and 9018 (cookies), 5001 and 4892 (who answers), 8914 (extended errors), 5936, 1995 and 1996 (transfers), 8945 (TSIG), 8906 (always reply),
 // 9619 (one question), 7766, 7828 and 9210 (TCP).
 package server

@@ -441,3 +441,39 @@ func TestParseTransferRule(t *testing.T) {
 		}
 	}
 }
+
+// brokenEditions give an edition that no code can read.
+type brokenEditions struct{}
+
+func (brokenEditions) Edition(zones.Name) *zones.Edition { return new(zones.Edition) }
+
+// TestTransferPanicIsConfined: a fault in a transfer ends its connection, and in
+// the decision on one the reply is SERVFAIL; the server goes on.
+func TestTransferPanicIsConfined(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10")
+	registry := prometheus.NewRegistry()
+	addr := start(t, &Server{View: viewOf(w), Metrics: NewMetrics(registry), Transfers: 1, Options: Options{
+		Editions: brokenEditions{}, AllowTransfer: []TransferRule{{Network: netip.MustParsePrefix("127.0.0.1/32")}},
+	}})
+	for range 2 { // the place is given back
+		conn := dial(t, "tcp", addr)
+		query, _ := askFor(t, "corp.test IXFR serial=1")
+		send(t, conn, framed(query))
+		if got := describe(receiveFramed(t, conn), TCP); !strings.HasPrefix(got, "SERVFAIL") {
+			t.Errorf("the decision fails with %s", got)
+		}
+		query, _ = askFor(t, "corp.test AXFR")
+		send(t, conn, framed(query))
+		wantEnd(t, conn)
+	}
+	query, _ := askFor(t, "www.corp.test A")
+	conn := dial(t, "tcp", addr)
+	send(t, conn, framed(query))
+	if got := describe(receiveFramed(t, conn), TCP); !strings.HasPrefix(got, "NOERROR") {
+		t.Errorf("afterwards: %s", got)
+	}
+	if got := metric(t, registry, "clusterzone_dns_panics_total"); got != 4 {
+		t.Errorf("%v panics are counted", got)
+	}
+}

@@ -22,8 +22,6 @@ const (
 	tsigFixed = 16
 	// tsigFudge is how far, in seconds, clocks may be apart (RFC 8945 section 10).
 	tsigFudge = 300
-	// tsigTimeSize is the length of a time in other data.
-	tsigTimeSize = 6
 	// minMAC is the shortest MAC that is one (RFC 8945 section 5.2.2.1).
 	minMAC = 10
 )
