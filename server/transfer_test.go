@@ -477,3 +477,32 @@ func TestTransferPanicIsConfined(t *testing.T) {
 		t.Errorf("%v panics are counted", got)
 	}
 }
+
+// BenchmarkTransfer streams a zone of 10 000 names into nowhere.
+func BenchmarkTransfer(b *testing.B) {
+	w := worldOf(b, "zone corp.test")
+	for i := range 10_000 {
+		name := zones.Root.Child("test").Child("corp").Child(fmt.Sprintf("host%d", i))
+		w.object.Claims = append(w.object.Claims, zones.Claim{Name: name, Type: zones.TypeA, Targets: []string{fmt.Sprintf("10.0.%d.%d", i/250, i%250)}})
+	}
+	r := (&Server{View: viewOf(w), Options: Options{AllowTransfer: []TransferRule{{Network: netip.MustParsePrefix("127.0.0.0/8")}}, Editions: w}}).newRun()
+	query, err := axfr().Pack()
+	if err != nil {
+		b.Fatal(err)
+	}
+	peer := Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000"), Transport: TCP}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := &connection{run: r, net: nowhere{&sink{}}, peer: peer, worker: r.borrow()}
+		_, outcome := c.worker.answer(nil, query, peer)
+		if !c.stream(b.Context(), query, 0, outcome, time.Now()) {
+			b.Fatal("the transfer fails")
+		}
+		c.flush()
+	}
+}
+
+// nowhere is a connection that forgets all it takes.
+type nowhere struct{ *sink }
+
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

@@ -183,7 +183,6 @@ func followChanges(t *testing.T, algorithm string) {
 		start(t, s.kind, s.config(primary))
 	}
 	caughtUp(t, primary, secondaries)
-	whole := transfersOf(t, server.Log())
 
 	for round := 1; round <= secondaryRounds; round++ {
 		before := serialAt(t, primary)
@@ -203,8 +202,8 @@ func followChanges(t *testing.T, algorithm string) {
 	all := transfersOf(t, server.Log())
 	for _, s := range secondaries {
 		key := s.kind.name + ".key"
-		t.Logf("%s: %v, then %v", s.kind.name, whole[key], all[key])
-		if all[key]["axfr"] != whole[key]["axfr"] || all[key]["ixfr"] < secondaryRounds/4 {
+		t.Logf("%s: %v", s.kind.name, all[key])
+		if all[key]["axfr"] != 1 || all[key]["ixfr"] < secondaryRounds/4 {
 			t.Errorf("%s doesn't follow by IXFR", s.kind.name)
 		}
 	}
