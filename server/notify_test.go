@@ -123,7 +123,7 @@ func counted(t *testing.T, registry *prometheus.Registry, result string, want fl
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	p, s := newPrimary(t), newSecondary(t)
-	n, registry, _ := notifying(t, p, s, nil, 20*time.Millisecond)
+	n, registry, _ := notifying(t, p, s, nil, 100*time.Millisecond)
 	var last *dns.Msg
 	for range 3 {
 		p.set(t, "www.corp.test", zones.TypeA, "192.0.2."+string(rune('1'+p.now.Second()%9)))
@@ -155,7 +155,7 @@ func TestNotifyGivesUp(t *testing.T) {
 	t.Parallel()
 	p, s := newPrimary(t), newSecondary(t)
 	p.commit()
-	n, registry, log := notifying(t, p, s, nil, 20*time.Millisecond)
+	n, registry, log := notifying(t, p, s, nil, 100*time.Millisecond)
 	corp := []zones.Name{testName(t, "corp.test")}
 	n.Changed(corp)
 	counted(t, registry, notifyFailed, 1)
@@ -192,7 +192,7 @@ func TestSignedNotify(t *testing.T) {
 	p, s := newPrimary(t), newSecondary(t)
 	p.commit()
 	key := &p.options(t).Keys[0]
-	n, registry, _ := notifying(t, p, s, key, 50*time.Millisecond)
+	n, registry, _ := notifying(t, p, s, key, 200*time.Millisecond)
 	n.Changed([]zones.Name{testName(t, "corp.test")})
 	message, wire := s.receive(t)
 	if err := dns.TsigVerify(bytes.Clone(wire), testSecret, "", false); err != nil {

@@ -498,7 +498,7 @@ func (w *world) snapshot() *zones.Snapshot {
 		table.Put(w.object)
 		table.SetReady(w.waiting == "", w.waiting)
 		commit := table.Commit(time.Unix(1_700_000_000, 0))
-		w.built, w.journal = commit.Snapshot, zones.NewJournal(1000)
+		w.built, w.journal = commit.Snapshot, zones.NewJournal(1000, time.Time{})
 		w.journal.Note(commit, w.built)
 	}
 	return w.built

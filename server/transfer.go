@@ -97,7 +97,11 @@ func (r *Responder) decideTransfer(query []byte, snap *zones.Snapshot, peer Peer
 		edition = r.Editions.Edition(zone.Origin())
 	}
 	if edition == nil {
-		v.rcode, v.ede = ServFail, extendedError{edeNotReady, "waiting for " + snap.Waiting}
+		waiting := snap.Waiting
+		if waiting == "" {
+			waiting = "the zone's next serial"
+		}
+		v.rcode, v.ede = ServFail, extendedError{edeNotReady, "waiting for " + waiting}
 		return
 	}
 	r.answer.Zone = zone

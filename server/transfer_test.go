@@ -37,7 +37,7 @@ func newPrimary(t *testing.T) *primary {
 	origin := testName(t, "corp.test")
 	p := &primary{
 		table:   zones.NewTable(zones.Options{Origins: []zones.Origin{{Name: origin, NegativeTTL: 5}}, DefaultTTL: 60}),
-		journal: zones.NewJournal(10_000),
+		journal: zones.NewJournal(10_000, time.Time{}),
 		now:     time.Unix(1_700_000_000, 0),
 	}
 	p.table.SetReady(true, "")

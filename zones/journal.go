@@ -3,6 +3,7 @@ package zones
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // A Journal keeps, for each zone, the Edition that secondaries get, and the
@@ -13,6 +14,7 @@ import (
 // goroutines may read.
 type Journal struct {
 	limit int
+	start uint32
 
 	mu      sync.RWMutex // guards zones and the editions in it
 	zones   map[Name]*history
@@ -29,9 +31,11 @@ type history struct {
 }
 
 // NewJournal returns a Journal that keeps at most limit records of steps for
-// each zone, SOAs included; with 0 it keeps editions alone.
-func NewJournal(limit int) *Journal {
-	return &Journal{limit: limit, zones: map[Name]*history{}}
+// each zone, SOAs included; with 0 it keeps editions alone. start is when this
+// process began: a process that ended within the same second may have given the
+// serial of that second to other content, so that it makes no edition here.
+func NewJournal(limit int, start time.Time) *Journal {
+	return &Journal{limit: limit, start: uint32(start.Unix())}
 }
 
 // Noted is what Journal.Note made of a commit.
@@ -82,7 +86,10 @@ func (j *Journal) Note(commit Commit, snap *Snapshot) Noted {
 // renew gives a zone the edition of its serial.
 func (j *Journal) renew(snap *Snapshot, origin Name, noted *Noted) {
 	h, zone := j.zones[origin], snap.Zone(origin)
-	if h.edition != nil && h.edition.Serial() == zone.serial {
+	switch {
+	case h.edition == nil && zone.serial == j.start:
+		return // Outdated asks for another one
+	case h.edition != nil && h.edition.Serial() == zone.serial:
 		return
 	}
 	next := &Edition{zone: zone}
@@ -126,18 +133,25 @@ func (j *Journal) Edition(origin Name) *Edition {
 	return nil
 }
 
-// Outdated returns the zones of which a flattened name has other addresses in
-// snap than in the zone's edition: their serial must step (Table.Step), as it
-// does by itself for all other changes. It costs two lookups for each flattened
-// name.
+// Outdated returns the zones that need a new serial beside those that other
+// changes give them (Table.Step): a flattened name has other addresses in snap than
+// in the zone's edition, or the zone has no edition, since its serial is of the
+// second in which the process began. It costs two lookups for each flattened name.
 func (j *Journal) Outdated(snap *Snapshot) []Name {
-	var outdated []Name
-	if !snap.Ready {
+	j.mu.RLock()
+	started := j.zones != nil
+	j.mu.RUnlock()
+	if !started || !snap.Ready {
 		return nil
 	}
+	var outdated []Name
 	for _, origin := range snap.Origins() {
 		edition, zone := j.Edition(origin), snap.Zone(origin)
-		if edition == nil || zone.flats == 0 && len(edition.flat) == 0 {
+		if edition == nil {
+			outdated = append(outdated, origin)
+			continue
+		}
+		if zone.flats == 0 && len(edition.flat) == 0 {
 			continue
 		}
 		if now := snap.flatten(zone, edition); !sameFlat(now, edition.flat) {

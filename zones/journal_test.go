@@ -63,7 +63,7 @@ func TestJournalIsExact(t *testing.T) {
 func runJournal(t *testing.T, random *rand.Rand) (followed, whole int) {
 	w := draw(random, 20, "web")
 	table := NewTable(Options{Origins: w.origins, Sources: []string{"ingress", "service"}, Policy: w.policy, DefaultTTL: 300, Flatten: w.flatten})
-	journal, store := NewJournal(10+random.IntN(200)), &Store{}
+	journal, store := NewJournal(10+random.IntN(200), noon()), &Store{}
 	// contents are those of each zone by serial, as secondaries know them.
 	contents := map[Name]map[uint32]map[string]bool{}
 	now := noon()
@@ -187,7 +187,7 @@ func TestSerialNamesOneContent(t *testing.T) {
 	origin := mustName(t, "corp.test")
 	table := NewTable(Options{Origins: []Origin{{Name: origin}}, DefaultTTL: 300})
 	table.SetReady(true, "")
-	journal, store := NewJournal(100), &Store{}
+	journal, store := NewJournal(100, time.Time{}), &Store{}
 	put := func(at time.Time, text string) Commit {
 		if text != "" {
 			table.Put(Object{Owner: Owner{Source: "ingress", Name: "o"}, Claims: []Claim{ask(mustName(t, "www.corp.test"), TypeA, text)}})
@@ -227,6 +227,41 @@ func TestSerialNamesOneContent(t *testing.T) {
 	}
 }
 
+// TestSerialOfTheStart: a process that begins in the second in which another one
+// ended may not give that one's serial to its own content.
+func TestSerialOfTheStart(t *testing.T) {
+	t.Parallel()
+	origin := mustName(t, "corp.test")
+	table := NewTable(Options{Origins: []Origin{{Name: origin}}, DefaultTTL: 300})
+	table.SetReady(true, "")
+	journal, store := NewJournal(100, noon().Add(300*time.Millisecond)), &Store{}
+	if outdated := journal.Outdated(store.Load()); len(outdated) > 0 {
+		t.Errorf("before the first snapshot, %v need a serial", outdated)
+	}
+	commit := func(at time.Time) Commit {
+		done := table.Commit(at)
+		store.Swap(done.Snapshot)
+		journal.Note(done, store.Load())
+		return done
+	}
+	commit(noon().Add(400 * time.Millisecond))
+	if edition := journal.Edition(origin); edition != nil {
+		t.Fatalf("secondaries get %d, which may be another process's", edition.Serial())
+	}
+	step(table, journal.Outdated(store.Load()))
+	again := commit(noon().Add(500 * time.Millisecond)).Again
+	if journal.Edition(origin) != nil || again != noon().Add(time.Second) {
+		t.Errorf("the serial steps again at %v", again)
+	}
+	commit(again)
+	if edition := journal.Edition(origin); edition == nil || edition.Serial() != uint32(noon().Unix())+1 {
+		t.Errorf("the edition is %v", edition)
+	}
+	if outdated := journal.Outdated(store.Load()); len(outdated) > 0 {
+		t.Errorf("with an edition, %v need a serial", outdated)
+	}
+}
+
 // TestJournalIsBounded: old steps go first, and a difference larger than the
 // zone is none.
 func TestJournalIsBounded(t *testing.T) {
@@ -234,7 +269,7 @@ func TestJournalIsBounded(t *testing.T) {
 	origin := mustName(t, "corp.test")
 	table := NewTable(Options{Origins: []Origin{{Name: origin}}, DefaultTTL: 300})
 	table.SetReady(true, "")
-	journal, store := NewJournal(20), &Store{}
+	journal, store := NewJournal(20, time.Time{}), &Store{}
 	var serials []uint32
 	for i := range 30 {
 		table.Put(Object{Owner: Owner{Source: "ingress", Name: "o"}, Claims: []Claim{ask(mustName(t, "www.corp.test"), TypeA, fmt.Sprintf("192.0.2.%d", 1+i))}})
@@ -252,7 +287,7 @@ func TestJournalIsBounded(t *testing.T) {
 			t.Errorf("the steps since edition %d are known: %t", i, ok)
 		}
 	}
-	if NewJournal(0).Edition(origin) != nil {
+	if NewJournal(0, time.Time{}).Edition(origin) != nil {
 		t.Error("an empty journal has an edition")
 	}
 }
@@ -265,7 +300,7 @@ func TestUnresolvedStays(t *testing.T) {
 	table := NewTable(Options{Origins: []Origin{{Name: origin}}, DefaultTTL: 300, Flatten: true})
 	table.SetReady(true, "")
 	table.Put(Object{Owner: Owner{Source: "ingress", Name: "o"}, Claims: []Claim{ask(mustName(t, "www.corp.test"), TypeCNAME, "lb.example")}})
-	journal, store := NewJournal(100), &Store{}
+	journal, store := NewJournal(100, time.Time{}), &Store{}
 	store.SwapTargets(NewTargets())
 	second := 0
 	commit := func() Noted {

@@ -31,7 +31,7 @@ func (s *transferSettings) build(d *daemon, parsed *transferParts) *secondaries 
 		return nil
 	}
 	all := &secondaries{
-		journal: zones.NewJournal(s.journal),
+		journal: zones.NewJournal(s.journal, d.began),
 		store:   d.pipeline.store,
 		feed:    d.pipeline.feed,
 		log:     d.log,

@@ -72,6 +72,7 @@ type daemon struct {
 	// cookieFile is nil without --cookie-secret-file.
 	cookieFile *cookieFile
 	resolver   *resolver.Resolver // nil where outside targets are not looked up
+	began      time.Time
 	// secondaries is nil where nobody may transfer zones.
 	secondaries *secondaries
 	leaving     leaving
@@ -96,7 +97,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // newDaemon checks every setting and builds the parts; it starts nothing. The
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
-	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
+	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), began: time.Now()}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
 	}
