@@ -203,7 +203,9 @@ func followChanges(t *testing.T, algorithm string) {
 	for _, s := range secondaries {
 		key := s.kind.name + ".key"
 		t.Logf("%s: %v", s.kind.name, all[key])
-		if all[key]["axfr"] != 1 || all[key]["ixfr"] < secondaryRounds/4 {
+		// NSD takes the whole zone again where two transfers came during one reload of
+		// its own, as on a busy machine: "update failed, restarting transfer".
+		if all[key]["axfr"] > 2 || all[key]["ixfr"] < secondaryRounds/4 {
 			t.Errorf("%s doesn't follow by IXFR", s.kind.name)
 		}
 	}
