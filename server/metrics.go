@@ -19,6 +19,7 @@ type Metrics struct {
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec
 	passed      *prometheus.CounterVec
+	transfers   transferMetrics
 
 	mu      sync.Mutex
 	tallies map[*tally]struct{}
@@ -48,8 +49,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "clusterzone_dns_passed_on_total",
 			Help: "Queries passed on to another resolver, by zone and result: answered, or why they got SERVFAIL (unreachable, network, loop, busy).",
 		}, []string{"zone", "result"}),
-		tallies: map[*tally]struct{}{},
-		past:    newTally(),
+		tallies:   map[*tally]struct{}{},
+		past:      newTally(),
+		transfers: newTransferMetrics(),
 	}
 	m.expect(UDP, DropLimited)
 	m.expect(TCP)
@@ -58,6 +60,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	if registerer != nil {
 		registerer.MustRegister(m.panics, m.connections, m.refused, m.passed, newTallyCollector(m))
+		registerer.MustRegister(m.transfers.collectors()...)
 	}
 	return m
 }

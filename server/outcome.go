@@ -118,6 +118,11 @@ type Outcome struct {
 	Truncated bool
 	// Cookie is what the query's COOKIE option was worth.
 	Cookie CookieState
+	// Signed: the query had a good signature (TSIG), and so has the reply.
+	Signed bool
+	// Transfer is the form of the answer to AXFR or IXFR. TransferSteps and
+	// TransferWhole are no replies yet: the connection streams them.
+	Transfer TransferKind
 	// Short: the rate limit put a short reply in the place of the true one.
 	// Only the UDP loop sets it.
 	Short bool

@@ -42,6 +42,12 @@ type Options struct {
 	// TCPIdle is what clients are told in the edns-tcp-keepalive option (RFC
 	// 7828); 0 means that it is left out.
 	TCPIdle time.Duration
+	// Keys are the TSIG keys that queries may be signed with (RFC 8945).
+	Keys []TSIGKey
+	// AllowTransfer says who may transfer zones; nobody without a rule.
+	AllowTransfer []TransferRule
+	// Editions give what they get; required with AllowTransfer.
+	Editions Editions
 }
 
 // The longest texts of Options in octets. A reply of 512 octets has room for
@@ -95,6 +101,11 @@ type Responder struct {
 	// passed is what another resolver says to passQuestion; nil until it was asked.
 	passed       *zones.Passed
 	passQuestion *zones.PassQuestion
+	// signature belongs to a signed query; transfer is what its connection is to
+	// stream, with or without answers to its options.
+	signature       signature
+	transfer        transfer
+	transferOptions bool
 }
 
 // A verdict is what a reply says besides its sections.
@@ -114,6 +125,8 @@ type verdict struct {
 	failure zones.PassFailure
 	// chaos is the text of the TXT record that answers a question of class CH.
 	chaos string
+	// transfer is the form of the answer to AXFR or IXFR.
+	transfer TransferKind
 }
 
 // Respond appends the reply to query to dst. See the function Respond for the
@@ -124,6 +137,7 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 		return dst, Outcome{Transport: peer.Transport, Dropped: drop}
 	}
 	outcome := Outcome{Transport: peer.Transport, Type: m.qtype}
+	r.transfer = transfer{}
 	v := r.decide(query, snap, peer)
 	if r.answer.Zone != nil {
 		outcome.Zone = r.answer.Zone.Origin()
@@ -137,6 +151,11 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 	if r.limiter != nil {
 		r.identity, r.options = r.limiter.identity(m, &r.answer, &v), v.options
 	}
+	outcome.Transfer, outcome.Signed = v.transfer, r.signer() != nil
+	if r.transfer.edition != nil {
+		r.transferOptions = v.options
+		return dst, outcome
+	}
 	dst = r.encode(dst, query, peer, &v)
 	outcome.Cookie = v.cookie
 	outcome.Rcode, outcome.Truncated, outcome.Size = v.rcode, v.truncated, r.out.size()
@@ -149,7 +168,7 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 func (r *Responder) fail(dst, query []byte, peer Peer) ([]byte, Outcome) {
 	r.answer = zones.Answer{}
 	r.msg.tsigOwner = 0
-	r.cookied, r.options, r.identity = false, false, 0
+	r.cookied, r.options, r.identity, r.transfer = false, false, 0, transfer{}
 	v := verdict{rcode: ServFail, ede: extendedError{code: edeNone}}
 	dst = r.encode(dst, query, peer, &v)
 	outcome := Outcome{Type: r.msg.qtype, Rcode: v.rcode, Transport: peer.Transport, Size: r.out.size()}
@@ -179,8 +198,7 @@ func (r *Responder) decide(query []byte, snap *zones.Snapshot, peer Peer) verdic
 	case m.malformed:
 		v.rcode = FormErr
 		m.tsigOwner = 0
-	case m.tsigOwner > 0:
-		v.rcode = NotAuth
+	case m.tsigOwner > 0 && !r.authenticate(query, peer, &v): // v says why
 	case m.version != 0:
 		v.rcode = BadVers // RFC 6891 section 6.1.3
 	case badCookie, m.questionEnd == 0 && !cookies:
@@ -198,7 +216,7 @@ func (r *Responder) decide(query []byte, snap *zones.Snapshot, peer Peer) verdic
 		v.rcode = Refused
 		v.ede = extendedError{edeNotAuthoritative, "only class IN is served here"}
 	case isMeta(m.qtype):
-		r.refuseMeta(snap, &v)
+		r.answerMeta(query, snap, peer, &v)
 	default:
 		snap.Lookup(r.question(), m.qtype, &r.answer)
 		if !r.passOn(query, peer, &v) {
@@ -263,18 +281,10 @@ func isMeta(t zones.Type) bool {
 	return false
 }
 
-func (r *Responder) refuseMeta(snap *zones.Snapshot, v *verdict) {
+func (r *Responder) answerMeta(query []byte, snap *zones.Snapshot, peer Peer, v *verdict) {
 	switch r.msg.qtype {
 	case typeAXFR, typeIXFR:
-		// RFC 5936 section 2.2.1: not our zone is another thing than not
-		// allowed.
-		if snap.Zone(r.question()) == nil {
-			v.rcode = NotAuth
-			v.ede = extendedError{edeNotAuthoritative, "no zone of that name is served here"}
-			return
-		}
-		v.rcode = Refused
-		v.ede = extendedError{edeProhibited, "zone transfers are not allowed"}
+		r.decideTransfer(query, snap, peer, v)
 	case typeTKEY, typeMAILA, typeMAILB:
 		v.rcode = NotImp
 		v.ede = extendedError{edeNotSupported, "this type of question is not served"}
@@ -287,7 +297,7 @@ func (r *Responder) refuseMeta(snap *zones.Snapshot, v *verdict) {
 // encode writes the reply that v and r.answer make.
 func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 	m, w := &r.msg, &r.out
-	limit := r.limit(peer.Transport)
+	limit := r.limit(peer.Transport) - r.tsigLength()
 	w.begin(dst, limit-r.optLength(peer.Transport, v), r.nextRotation())
 	questions, authority, additional := 0, 0, 0
 	if m.questionEnd > 0 {
@@ -314,17 +324,16 @@ func (r *Responder) encode(dst, query []byte, peer Peer, v *verdict) []byte {
 		w.buf = r.appendOPT(w.buf, peer.Transport, v, limit-w.size())
 		additional++
 	}
-	if m.tsigOwner > 0 {
-		mark := len(w.buf)
-		w.buf = appendBadKey(w.buf, query, m)
-		if w.size() > limit {
-			// Only with names of the greatest length.
-			w.buf, v.truncated = w.buf[:mark], true
-		} else {
-			additional++
-		}
-	}
 	w.header(m, v, questions, answers, authority, additional)
+	if m.tsigOwner > 0 {
+		if w.size() > limit {
+			// No room for the signature: only with names of the greatest length.
+			v.truncated = true
+			w.header(m, v, questions, answers, authority, additional)
+			return w.buf
+		}
+		w.buf = r.signature.sign(w.buf, w.base, uint64(peer.Time))
+	}
 	return w.buf
 }
 

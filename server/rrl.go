@@ -167,7 +167,7 @@ func (l *limiter) identity(m *message, a *zones.Answer, v *verdict) uint64 {
 // limit applies the rate limit to a reply made for a query over UDP: it stays
 // as it is, is made short, or is dropped.
 func (w *worker) limit(reply, query []byte, peer Peer, o Outcome, at time.Time) ([]byte, Outcome) {
-	if o.Dropped != Answered || o.Cookie == CookieValid {
+	if o.Dropped != Answered || o.Cookie == CookieValid || o.Signed {
 		return reply, o
 	}
 	switch w.limiter.judge(peer.Addr.Addr(), w.responder.identity, at) {

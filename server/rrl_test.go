@@ -159,6 +159,14 @@ func TestRateLimitExempt(t *testing.T) {
 	l.at = time.Unix(0x5cf79f11, 0)
 	l.expect("www.corp.test A"+cookie+"010000005cf79f111f8130c3eee29480", "reply", "reply")
 	l.expect("www.corp.test A"+cookie+"010000005cf79f111f8130c3eee29481", "drop")
+	key, err := NewTSIGKey(testKey, "hmac-sha256", testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.responder.Keys, l.at = []TSIGKey{key}, time.Unix(1_700_000_000, 0)
+	signed := "www.corp.test A from=192.0.2.1 key=" + testKey
+	l.expect(signed+" secret=MDEyMzQ1Njc4OWFiY2RlZg=", "reply", "reply", "reply")
+	l.expect(signed, "drop") // with another secret
 }
 
 // TestRateLimitForgets: the table is of fixed size. Where it is full, the oldest

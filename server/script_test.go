@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"flag"
 	"fmt"
@@ -33,10 +34,13 @@ var update = flag.Bool("update", false, "write what the scripts print into testd
 //	options WORDS          ede=off|code|full max=OCTETS explain=PREFIX,...|nobody
 //	                       cookies=SECRET,... nsid=TEXT version=TEXT
 //	                       allow=PREFIX,... idle=SPAN pass=ZONE pass-acme=ZONE
+//	                       transfer=RULE,... keys=NAME:ALGORITHM:SECRET,...
 //	passed ...             what another resolver says from here on: see passed
 //	ask NAME TYPE WORDS    a query; words: tcp, tls, https, rd cd ad aa ra tc z (header bits),
 //	                       edns, do, size=, version=, ednsz, option=CODE:HEX, class=, opcode=,
-//	                       id=, time=UNIX, from=ADDRESS, key=NAME (signed)
+//	                       id=, time=UNIX, from=ADDRESS, serial= (of an IXFR),
+//	                       key=NAME (signed, at Unix time 1700000000), secret=,
+//	                       algorithm=, mac=OCTETS (cut to so many)
 //	raw HEX... [tcp]       these octets
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -179,6 +183,24 @@ func (s *script) options(words []string) error {
 			for prefix := range strings.SplitSeq(value, ",") {
 				s.responder.AllowQuery = append(s.responder.AllowQuery, netip.MustParsePrefix(prefix))
 			}
+		case "transfer":
+			for text := range strings.SplitSeq(value, ",") {
+				rule, err := ParseTransferRule(text)
+				if err != nil {
+					return err
+				}
+				s.responder.AllowTransfer = append(s.responder.AllowTransfer, rule)
+			}
+			s.responder.Editions = s.world
+		case "keys":
+			for text := range strings.SplitSeq(value, ",") {
+				parts := strings.Split(text, ":")
+				key, err := NewTSIGKey(parts[0], parts[1], parts[2])
+				if err != nil {
+					return err
+				}
+				s.responder.Keys = append(s.responder.Keys, key)
+			}
 		case "idle":
 			s.responder.TCPIdle, _ = time.ParseDuration(value)
 		case "pass", "pass-acme":
@@ -198,6 +220,9 @@ func (s *script) options(words []string) error {
 func (s *script) reply(query []byte, peer Peer) string {
 	s.responder.turn = 0
 	reply, outcome := s.responder.Respond(nil, query, s.world.snapshot(), peer)
+	if s.responder.transfer.edition != nil {
+		return fmt.Sprintf("streams: %s of serial %d in %d steps\n", outcome.Transfer, s.responder.transfer.edition.Serial(), len(s.responder.transfer.steps))
+	}
 	if outcome.Dropped != Answered {
 		return "silence: " + outcome.Dropped.String() + "\n"
 	}
@@ -284,8 +309,8 @@ func describeRecord(rr dns.RR) string {
 		}
 		return text
 	case *dns.TSIG:
-		return fmt.Sprintf("TSIG %s %s time=%d fudge=%d mac=%q id=%d error=%d",
-			rr.Hdr.Name, rr.Algorithm, rr.TimeSigned, rr.Fudge, rr.MAC, rr.OrigId, rr.Error)
+		return fmt.Sprintf("TSIG %s %s time=%d fudge=%d mac=%q id=%d error=%d%s",
+			rr.Hdr.Name, rr.Algorithm, rr.TimeSigned, rr.Fudge, rr.MAC, rr.OrigId, rr.Error, strings.TrimRight(" other="+rr.OtherData, "other= "))
 	}
 	return oneLine(rr.String())
 }
@@ -320,7 +345,7 @@ func buildQuery(words []string) ([]byte, Peer, error) {
 		}
 		return opt
 	}
-	key := ""
+	key, secret, algorithm, mac := "", "c2VjcmV0", dns.HmacSHA256, -1
 	for _, word := range words[2:] {
 		name, value, _ := strings.Cut(word, "=")
 		number, _ := strconv.Atoi(value)
@@ -375,17 +400,38 @@ func buildQuery(words []string) ([]byte, Peer, error) {
 			peer.Addr = netip.AddrPortFrom(netip.MustParseAddr(value), 40000)
 		case "key":
 			key = value
+		case "secret":
+			secret = value + "=" // the word was cut at the first one
+		case "algorithm":
+			algorithm = dns.Fqdn(value)
+		case "mac":
+			mac = number
+		case "serial":
+			soa := &dns.SOA{Hdr: dns.RR_Header{Name: msg.Question[0].Name, Rrtype: dns.TypeSOA, Class: dns.ClassINET}, Ns: ".", Mbox: ".", Serial: uint32(number)}
+			msg.Ns = append(msg.Ns, soa)
 		default:
 			return nil, peer, fmt.Errorf("no word %q in ask", word)
 		}
 	}
 	if key != "" {
-		msg.SetTsig(dns.Fqdn(key), dns.HmacSHA256, 300, 1_700_000_000)
-		wire, _, err := dns.TsigGenerate(msg, "c2VjcmV0", "", false)
+		msg.SetTsig(dns.Fqdn(key), algorithm, 300, 1_700_000_000)
+		wire, _, err := dns.TsigGenerate(msg, secret, "", false)
+		if err == nil && mac >= 0 {
+			wire = cutMAC(wire, mac)
+		}
 		return wire, peer, err
 	}
 	wire, err := msg.Pack()
 	return wire, peer, err
+}
+
+// cutMAC shortens the MAC of a signed message.
+func cutMAC(wire []byte, size int) []byte {
+	record, _ := findTSIG(wire)
+	short := wire[:record.start:record.start]
+	binary.BigEndian.PutUint16(short[10:], binary.BigEndian.Uint16(short[10:])-1)
+	record.mac = record.mac[:size]
+	return record.append(short, 0)
 }
 
 // A world builds snapshots in tests from records in words.
@@ -394,6 +440,13 @@ type world struct {
 	object  zones.Object
 	waiting string
 	built   *zones.Snapshot
+	journal *zones.Journal
+}
+
+// Edition makes a world give secondaries what is in it.
+func (w *world) Edition(origin zones.Name) *zones.Edition {
+	w.snapshot()
+	return w.journal.Edition(origin)
 }
 
 func newWorld() *world {
@@ -470,7 +523,9 @@ func (w *world) snapshot() *zones.Snapshot {
 		table := zones.NewTable(w.options)
 		table.Put(w.object)
 		table.SetReady(w.waiting == "", w.waiting)
-		w.built = table.Commit(time.Unix(1_700_000_000, 0)).Snapshot
+		commit := table.Commit(time.Unix(1_700_000_000, 0))
+		w.built, w.journal = commit.Snapshot, zones.NewJournal(1000, time.Time{})
+		w.journal.Note(commit, w.built)
 	}
 	return w.built
 }

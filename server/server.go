@@ -44,6 +44,10 @@ type Server struct {
 	RateLimit RateLimit
 	// TCP bounds connections.
 	TCP TCPOptions
+	// Transfers is the number of zone transfers at once; 0 means
+	// DefaultTransfers. What comes above it waits for the write timeout of TCP, and
+	// then gets SERVFAIL.
+	Transfers int
 	// Readers is the number of loops that read each UDP address; 0 means one for
 	// each CPU that Go may use. On Linux each has a socket and a thread of its
 	// own.
@@ -145,8 +149,10 @@ type run struct {
 	metrics *Metrics
 	limiter *limiter // nil where nothing is limited
 
-	tap         Tap // nil where nobody listens
-	passing     *passing
+	tap           Tap // nil where nobody listens
+	passing       *passing
+	transferSlots chan struct{} // holds one token for each transfer under way
+
 	conns       *connections
 	open        sync.WaitGroup // goroutines of connections
 	workers     workers        // for connections
@@ -162,6 +168,9 @@ func (s *Server) newRun() *run {
 	if r.readers <= 0 {
 		r.readers = runtime.GOMAXPROCS(0)
 	}
+	transfers := s.Transfers
+	fill(&transfers, DefaultTransfers)
+	r.transferSlots = make(chan struct{}, transfers)
 	if r.grace == 0 {
 		r.grace = 5 * time.Second
 	}

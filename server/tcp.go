@@ -174,6 +174,14 @@ func (c *connection) next(ctx context.Context) bool {
 	var outcome Outcome
 	query := c.in[2 : 2+readable]
 	w.out, outcome = w.answer(append(w.out, 0, 0), query, c.peer)
+	if w.responder.transfer.edition != nil {
+		if !c.stream(ctx, query, mark, outcome, c.arrived) {
+			return false
+		}
+		c.pass(2 + size)
+		c.awaited = false
+		return true
+	}
 	switch {
 	case outcome.PassOn != nil:
 		w.out = w.out[:mark]

@@ -79,6 +79,9 @@ func (w *worker) observe(o Outcome) {
 	if o.Passed {
 		w.metrics.passed.WithLabelValues(o.Zone.String(), o.PassFailure.String()).Inc()
 	}
+	if o.Transfer == TransferCurrent || o.Transfer == TransferDatagram {
+		w.metrics.transfers.count(o.Transfer, "ok")
+	}
 	w.tally.observe(o)
 }
 

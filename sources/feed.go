@@ -205,7 +205,7 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	commit := f.options.Table.Commit(now)
 	f.options.Store.Swap(commit.Snapshot)
 	f.again = commit.Again
-	if f.options.StateFile != "" && (len(commit.Changes) > 0 || changed) {
+	if f.options.StateFile != "" && (len(commit.Changes) > 0 || len(commit.Stepped) > 0 || changed) {
 		f.state.changed(now, f.options.StateEvery)
 	}
 	if f.ready && !wasReady {

@@ -13,6 +13,7 @@ type building struct {
 	zone    *Zone
 	edit    *edit
 	records map[Type]int // of the next Zone
+	flats   int          // flattened names of the next Zone
 	base    map[Name][]*RRSet
 	serial  uint32
 	stepped int64 // Unix second of the last step of the serial
@@ -114,6 +115,12 @@ func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool, link *
 		for _, set := range old.sets {
 			b.records[set.Type] -= len(set.Data)
 		}
+		if old.flattened() != nil {
+			b.flats--
+		}
+	}
+	if link != nil && link.flat {
+		b.flats++
 	}
 	for _, set := range sets {
 		b.records[set.Type] += len(set.Data)
@@ -163,7 +170,7 @@ func (b *building) publish() *Zone {
 	if b.zone.negative == nil || b.serial != b.zone.serial {
 		next.negative = b.putSOA(origin)
 	}
-	next.tree, next.cuts = b.edit.commit(), b.edit.cuts
+	next.tree, next.cuts, next.flats = b.edit.commit(), b.edit.cuts, b.flats
 	next.records = maps.Clone(b.records)
 	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
 	b.zone = next

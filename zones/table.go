@@ -285,6 +285,8 @@ type Commit struct {
 	// Names are those at which objects changed what they ask for, in no order:
 	// a mirror looks at them again. They hold names whose records are as before.
 	Names []Name
+	// Stepped are the zones whose serial is a new one, in no order.
+	Stepped []Name
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
 	// Wanted are the names outside of the zones that CNAMEs lead to since this
@@ -331,6 +333,9 @@ func (t *Table) Commit(now time.Time) Commit {
 			result.Again = again
 		}
 		if b.changed {
+			if b.serial != b.zone.serial {
+				result.Stepped = append(result.Stepped, b.zone.origin.Name)
+			}
 			changed[b.at] = b.publish()
 			t.stale = true
 		}

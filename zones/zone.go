@@ -90,6 +90,7 @@ type Zone struct {
 	negative *RRSet
 	tree     tree
 	cuts     int
+	flats    int          // flattened names
 	records  map[Type]int // records by type, for metrics; frozen
 }
 

@@ -25,6 +25,7 @@ file can't be honoured.`
 func newCheck() *cobra.Command {
 	var settings objectSettings
 	var files certificateSettings
+	var transfers transferSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -34,9 +35,13 @@ func newCheck() *cobra.Command {
 			if err := resolve(cmd, os.LookupEnv); err != nil {
 				return err
 			}
+			if _, err := transfers.parse(); err != nil {
+				return err
+			}
 			return check(cmd, &settings, &files)
 		},
 	}
+	transfers.add(cmd)
 	settings.add(cmd)
 	files.add(cmd)
 	return cmd

@@ -120,10 +120,10 @@ func resolveFile(cmd *cobra.Command, given map[string]bool, path string) error {
 		}
 		seen[key.Value] = key.Line
 		name, read := key.Value, scalars
-		if name == zonesKey {
-			name, read = "zone-file", zoneFileValues
+		if list, is := listKeys()[name]; is {
+			name, read = list.flag, list.values
 			if line, twice := seen[name]; twice {
-				return fmt.Errorf("%s:%d: zone files stand in line %d already; write zones or zone-file, not both", path, key.Line, line)
+				return fmt.Errorf("%s:%d: %s stand in line %d already; write %s or %s, not both", path, key.Line, list.what, line, key.Value, list.flag)
 			}
 			seen[name] = key.Line
 		}
@@ -145,6 +145,20 @@ func resolveFile(cmd *cobra.Command, given map[string]bool, path string) error {
 		}
 	}
 	return nil
+}
+
+// A listKey is a key of the config file whose list of mappings stands for values
+// of a flag.
+type listKey struct {
+	flag, what string
+	values     func(*yaml.Node) ([]string, error)
+}
+
+func listKeys() map[string]listKey {
+	return map[string]listKey{
+		zonesKey:    {"zone-file", "zone files", zoneFileValues},
+		tsigKeysKey: {"tsig-key", "keys", tsigKeyValues},
+	}
 }
 
 // scalars returns the values of a scalar or of a list of scalars.

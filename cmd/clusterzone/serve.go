@@ -76,9 +76,12 @@ type daemon struct {
 	certificates *certificates
 	tap          *dnstap.Sender     // nil without --dnstap
 	resolver     *resolver.Resolver // nil where outside targets are not looked up
-	leaving      leaving
-	synced       bool          // a commit was ready; the feed's goroutine's own
-	ready        chan struct{} // closed then
+	began        time.Time
+	// secondaries is nil where nobody may transfer zones.
+	secondaries *secondaries
+	leaving     leaving
+	synced      bool          // a commit was ready; the feed's goroutine's own
+	ready       chan struct{} // closed then
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -99,7 +102,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // newDaemon checks every setting and builds the parts; it starts nothing. The
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
-	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{})}
+	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{}), began: time.Now()}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
 	}
@@ -114,6 +117,10 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		return nil, err
 	}
 	d.dns = dns
+	transfers, err := serving.transfers.parse()
+	if err != nil {
+		return nil, err
+	}
 	if d.tap, err = newTap(log, serving.dnstap, dns.Options.NSID); err != nil {
 		return nil, err
 	}
@@ -152,7 +159,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	if err := passOn(dns, d.pipeline.passes); err != nil {
 		return nil, err
 	}
-	d.resolver, err = serving.targets.build(log, d.pipeline.store, resolvers)
+	d.dns.Metrics = server.NewMetrics(d.registry)
+	var publisher resolver.Publisher = d.pipeline.store
+	if d.secondaries = serving.transfers.build(d, transfers); d.secondaries != nil {
+		publisher = d.secondaries
+	}
+	d.resolver, err = serving.targets.build(log, publisher, resolvers)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +182,6 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	)
 	d.dns.View = d.pipeline.store
 	d.dns.Log = log
-	d.dns.Metrics = server.NewMetrics(d.registry)
 	serving.encrypted.equip(log, dns, d.certificates, d.registry)
 	d.dns.Bound = func(addrs []netip.AddrPort) {
 		for _, addr := range addrs {
@@ -256,6 +267,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 		d.pipeline.feed.View(func(table *zones.Table, _ objectOf) { d.resolver.Update(table.Outside(), nil) })
 		parts.Go(func() error { return d.resolver.Run(working) })
 	}
+	if d.secondaries != nil {
+		// What a saved state holds is served before the first commit.
+		d.secondaries.committed(zones.Commit{})
+		parts.Go(func() error { return d.secondaries.run(working) })
+	}
 	parts.Go(func() error { return d.pipeline.feed.Run(working) })
 	parts.Go(func() error { return d.pipeline.watch(working, d.client, set) })
 	parts.Go(func() error { return d.pipeline.watchZoneFiles(working) })
@@ -326,6 +342,9 @@ func (d *daemon) waitForSignal(ctx context.Context, signals <-chan os.Signal) {
 func (d *daemon) committed(commit zones.Commit) {
 	if d.resolver != nil {
 		d.resolver.Update(commit.Wanted, commit.Unwanted)
+	}
+	if d.secondaries != nil {
+		d.secondaries.committed(commit)
 	}
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())

@@ -11,15 +11,16 @@ import (
 
 // Flags are grouped by subject in --help.
 const (
-	groupOrigin  = "Where objects come from"
-	groupSources = "Which objects, and what becomes of them"
-	groupZones   = "Zones"
-	groupServe   = "Serving"
-	groupAnswers = "Answers"
-	groupClients = "Clients"
-	groupOps     = "Operation"
-	groupOutput  = "Output"
-	groupGeneral = "General"
+	groupOrigin      = "Where objects come from"
+	groupSources     = "Which objects, and what becomes of them"
+	groupZones       = "Zones"
+	groupServe       = "Serving"
+	groupAnswers     = "Answers"
+	groupClients     = "Clients"
+	groupSecondaries = "Secondaries"
+	groupOps         = "Operation"
+	groupOutput      = "Output"
+	groupGeneral     = "General"
 )
 
 // group is the annotation under which a flag keeps its group.
@@ -183,6 +184,7 @@ type serveSettings struct {
 	encrypted      encryptedSettings
 	targets        targetSettings
 	dnstap         string
+	transfers      transferSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -205,6 +207,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
 	s.clients.add(cmd)
 	s.targets.add(cmd)
+	s.transfers.add(cmd)
 
 	f = flagsOf(cmd, groupOps)
 	f.text(&s.dnstap, "dnstap", "", "write every query and reply as dnstap messages to the reader at this `socket`, unix:PATH or tcp:HOST:PORT; dropped and counted where it is slow or not there (default: none)")

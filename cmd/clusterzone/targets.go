@@ -38,7 +38,7 @@ func (s *targetSettings) add(cmd *cobra.Command) {
 
 // build returns a resolver that asks servers, those of servers(), and publishes
 // to store; nil where nothing is to be looked up.
-func (s *targetSettings) build(log *slog.Logger, store *zones.Store, servers []netip.AddrPort) (*resolver.Resolver, error) {
+func (s *targetSettings) build(log *slog.Logger, store resolver.Publisher, servers []netip.AddrPort) (*resolver.Resolver, error) {
 	if len(servers) == 0 {
 		return nil, nil
 	}
