@@ -2,6 +2,7 @@ package zones_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func BenchmarkLookup(b *testing.B) {
 		b.Run(fmt.Sprintf("names=%d", size), func(b *testing.B) {
 			table := benchTable(b, size)
 			snap := table.Commit(time.Unix(1_800_000_001, 0)).Snapshot
-			names := make([]zones.Name, 1<<12)
+			names := make([]zones.Name, 1<<16)
 			for i := range names {
 				names[i] = benchObject(b, i*7919%size, "192.0.2.1").Claims[0].Name
 			}
@@ -100,7 +101,7 @@ func manyZonesTable(tb testing.TB) (*zones.Table, []zones.Name) {
 	return table, names
 }
 
-func benchStatics(tb testing.TB, origin zones.Name, address string) []zones.StaticSet {
+func benchStatics(tb testing.TB, origin zones.Name, address string) *zones.Static {
 	data, err := zones.ParseRdata(zones.TypeA, address)
 	if err != nil {
 		tb.Fatal(err)
@@ -110,7 +111,7 @@ func benchStatics(tb testing.TB, origin zones.Name, address string) []zones.Stat
 		set := &zones.RRSet{Name: origin.Child(label), Type: zones.TypeA, TTL: 300, Data: []zones.Rdata{data}}
 		sets = append(sets, zones.StaticSet{RRSet: set, From: fmt.Sprintf("file zone line %d", i)})
 	}
-	return sets
+	return zones.NewStatic(origin, slices.Values(sets))
 }
 
 // BenchmarkManyZones starts with, and changes one of, many small zones: the
