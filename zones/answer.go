@@ -73,12 +73,16 @@ type Answer struct {
 
 	flat  flattening
 	shelf shelf
+	keys  keyBuffer // of the lookup
 }
 
 // reset empties a for the next lookup and keeps its memory.
 func (a *Answer) reset() {
+	a.Kind, a.Zone, a.End = NotReady, nil, nil
+	a.Section, a.Authority, a.Additional = a.Section[:0], a.Authority[:0], a.Additional[:0]
+	a.Authoritative, a.Wildcard, a.Reason, a.Stale = false, "", "", false
+	a.flat = flattening{}
 	a.shelf.reset()
-	*a = Answer{Section: a.Section[:0], Authority: a.Authority[:0], Additional: a.Additional[:0], shelf: a.shelf}
 }
 
 // Release forgets what a refers to, so that it keeps no old snapshot and no

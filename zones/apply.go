@@ -132,18 +132,31 @@ func joinLeaves(parts []part[leaf]) []part[*branch] {
 }
 
 func join[T any](parts []part[T], under func([]part[T]) *branch) []part[*branch] {
-	if len(parts) == 0 {
-		return nil
-	}
-	n := share(len(parts), branchKids)
-	joined := make([]part[*branch], 0, n)
-	for i := range n {
-		kids := parts[i*len(parts)/n : (i+1)*len(parts)/n]
-		b := under(kids)
-		b.index()
-		joined = append(joined, part[*branch]{kids[0].bound, b})
+	var joined []part[*branch]
+	for len(parts) > 0 {
+		n := cutAt(parts)
+		b := under(parts[:n])
+		b.makeIndex()
+		joined = append(joined, part[*branch]{parts[0].bound, b})
+		parts = parts[n:]
 	}
 	return joined
+}
+
+// cutAt returns how many kids the next branch takes: where there are too many for
+// one, those up to the shortest bound. So branches part where names have little
+// in common, and within a branch the first octets that differ tell bounds apart.
+func cutAt[T any](parts []part[T]) int {
+	if len(parts) <= branchKids {
+		return len(parts)
+	}
+	best := branchKids / 4
+	for i := best; i <= min(branchKids, len(parts)-branchKids/8); i++ {
+		if len(parts[i].bound) < len(parts[best].bound) {
+			best = i
+		}
+	}
+	return best
 }
 
 // mergeBranches joins neighbours of which deletions left little.
@@ -152,13 +165,13 @@ func mergeBranches(parts []part[*branch]) []part[*branch] {
 	for _, p := range parts {
 		if len(merged) > 0 {
 			last := &merged[len(merged)-1]
-			if n := len(last.kid.bounds) + len(p.kid.bounds); n <= branchKids/2 {
+			if n := len(last.kid.bounds) + len(p.kid.bounds); n <= branchKids/4 {
 				b := &branch{bounds: append(append(make([]string, 0, n), last.kid.bounds...), p.kid.bounds...)}
 				// The first bound of a branch is its own to forget.
 				b.bounds[len(last.kid.bounds)] = p.bound
 				b.leaves = append(append(b.leaves, last.kid.leaves...), p.kid.leaves...)
 				b.branches = append(append(b.branches, last.kid.branches...), p.kid.branches...)
-				b.index()
+				b.makeIndex()
 				last.kid = b
 				continue
 			}

@@ -120,15 +120,18 @@ func bare(name Name) step {
 
 // addParents makes the empty non-terminals above new nodes.
 func (e *edit) addParents(came []Name) {
-	made := map[Name]bool{}
+	there := map[Name]bool{}
 	var steps []step
 	for _, name := range came {
 		for name != e.apex {
 			name = name.Parent()
-			if made[name] || e.tree.packed(name) != "" {
+			if there[name] {
 				break
 			}
-			made[name] = true
+			there[name] = true
+			if e.tree.packed(name) != "" {
+				break
+			}
 			steps = append(steps, bare(name))
 		}
 	}

@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"bytes"
 	"encoding/binary"
 	"strings"
 )
@@ -9,10 +10,11 @@ import (
 // string: it has no pointers for the collector to visit, a query reads a few
 // cache lines of it, and what a lookup returns are parts of it, not copies.
 //
-//	count of nodes   2 octets, big-endian like all numbers here
+//	count of nodes   1 octet
+//	width of ends    1 octet: 2 or, in a large leaf, 4
 //	tags             1 octet a node: a hash of its name
-//	ends             4 octets a node: where its entry ends
-//	entries          see entry
+//	ends             where each node ends, big-endian
+//	nodes            see packedNode
 type leaf string
 
 // Bounds of a leaf. One node may be larger than leafOctets: then it is alone.
@@ -25,26 +27,29 @@ func (l leaf) len() int {
 	if l == "" {
 		return 0
 	}
-	return int(l[0])<<8 | int(l[1])
+	return int(l[0])
 }
 
-// at returns the entry of the node in place i.
+// at returns the node in place i.
 func (l leaf) at(i int) packedNode {
-	n := l.len()
+	n, width := int(l[0]), int(l[1])
 	ends := 2 + n
-	start := ends + 4*n
+	start := ends + width*n
 	if i > 0 {
-		start = l.number(ends + 4*(i-1))
+		start = l.end(ends+width*(i-1), width)
 	}
-	return packedNode(l[start:l.number(ends+4*i)])
+	return packedNode(l[start:l.end(ends+width*i, width)])
 }
 
-func (l leaf) number(at int) int {
+func (l leaf) end(at, width int) int {
+	if width == 2 {
+		return int(l[at])<<8 | int(l[at+1])
+	}
 	s := l[at : at+4]
 	return int(s[0])<<24 | int(s[1])<<16 | int(s[2])<<8 | int(s[3])
 }
 
-// find returns the entry of a name, or "". tag is tagOf(name).
+// find returns the node of a name, or "". tag is tagOf(name).
 func (l leaf) find(name Name, tag byte) packedNode {
 	n := l.len()
 	if n == 0 {
@@ -74,7 +79,7 @@ func (l leaf) search(key []byte) (at int, own bool) {
 	low, high := 0, l.len()
 	for low < high {
 		middle := int(uint(low+high) / 2)
-		switch c := strings.Compare(string(buf.key(l.at(middle).name())), string(key)); {
+		switch c := bytes.Compare(buf.key(l.at(middle).name()), key); {
 		case c < 0:
 			low = middle + 1
 		case c == 0:
@@ -86,20 +91,30 @@ func (l leaf) search(key []byte) (at int, own bool) {
 	return low, false
 }
 
-// pack makes a leaf of entries, in canonical order. buf is memory to work in;
-// it is returned for the next time.
-func pack(entries []packedNode, buf []byte) (leaf, []byte) {
-	n := len(entries)
-	buf = binary.BigEndian.AppendUint16(buf[:0], uint16(n))
-	for _, e := range entries {
+// pack makes a leaf of nodes, in canonical order. buf is memory to work in; it
+// is returned for the next time.
+func pack(nodes []packedNode, buf []byte) (leaf, []byte) {
+	size := 0
+	for _, e := range nodes {
+		size += len(e)
+	}
+	width := 2
+	if 2+len(nodes)*(1+width)+size > 1<<16-1 {
+		width = 4
+	}
+	buf = append(buf[:0], byte(len(nodes)), byte(width))
+	for _, e := range nodes {
 		buf = append(buf, tagOf(e.name()))
 	}
-	end := 2 + 5*n
-	for _, e := range entries {
-		end += len(e)
-		buf = binary.BigEndian.AppendUint32(buf, uint32(end))
+	end := len(buf) + width*len(nodes)
+	for _, e := range nodes {
+		if end += len(e); width == 2 {
+			buf = binary.BigEndian.AppendUint16(buf, uint16(end))
+		} else {
+			buf = binary.BigEndian.AppendUint32(buf, uint32(end))
+		}
 	}
-	for _, e := range entries {
+	for _, e := range nodes {
 		buf = append(buf, e...)
 	}
 	return leaf(buf), buf

@@ -100,7 +100,7 @@ func (a *Answer) owns(name Name) bool {
 // to, and whose CNAME that is (nil for a DNAME's); the zero Name when the answer
 // is complete.
 func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) (Name, *alias) {
-	found := zone.find(q, t)
+	found := zone.find(q, t, &a.keys)
 	switch found.kind {
 	case findCut:
 		a.Kind = Delegation
@@ -281,12 +281,12 @@ type found struct {
 	node packedNode
 }
 
-// find looks for q, which lies in the zone, and for what stands above it.
-func (z *Zone) find(q Name, t Type) found {
-	var buf keyBuffer
+// find looks for q, which lies in the zone, and for what stands above it. buf is
+// memory to work in.
+func (z *Zone) find(q Name, t Type, buf *keyBuffer) found {
 	key := buf.key(q)
 	if z.cuts.nodes > 0 {
-		if found := z.findCut(&buf, q, t); found.kind != findNothing {
+		if found := z.findCut(buf, q, t); found.kind != findNothing {
 			return found
 		}
 	}
@@ -296,7 +296,7 @@ func (z *Zone) find(q Name, t Type) found {
 	if z.tree.wildcards == 0 {
 		return found{kind: findNothing}
 	}
-	return z.cover(&buf, key, q)
+	return z.cover(buf, key, q)
 }
 
 // findCut looks for the highest cut or DNAME at or above q, whose key is in buf.

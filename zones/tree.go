@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"encoding/binary"
 	"iter"
 	"strings"
 )
@@ -124,19 +125,20 @@ const branchKids = 64
 
 // A branch is an inner node of the tree. It never changes.
 type branch struct {
-	// bounds[i] is above all keys of kid i-1 and not above those of kid i; what
-	// stands below bounds[1] is in kid 0.
-	bounds []string
-	// prefix is common to all bounds but the first. heads holds the eight octets
-	// behind it as numbers, so that a search touches few cache lines.
-	prefix string
-	heads  []uint64
+	// index is what a search reads, in few cache lines: the octets that all bounds
+	// but the first begin with; for each bound the eight behind these, its head;
+	// and for each the eight behind that.
+	index  string
+	prefix int // how many octets all bounds but the first begin with
 	// One of them is nil.
 	leaves   []leaf
 	branches []*branch
+	// bounds[i] is above all keys of kid i-1 and not above those of kid i; what
+	// stands below bounds[1] is in kid 0.
+	bounds []string
 }
 
-// head returns the octets at the start of key as a number that orders like
+// head returns the eight octets at the start of key as a number that orders like
 // them.
 func head[T string | []byte](key T) (h uint64) {
 	if len(key) >= 8 {
@@ -150,48 +152,64 @@ func head[T string | []byte](key T) (h uint64) {
 	return h
 }
 
-// index fills in prefix and heads.
-func (b *branch) index() {
+// makeIndex fills in index and prefix.
+func (b *branch) makeIndex() {
 	n := len(b.bounds)
 	if n < 2 {
 		return
 	}
 	first, last := b.bounds[1], b.bounds[n-1]
-	same := 0
-	for same < len(first) && same < len(last) && first[same] == last[same] {
-		same++
+	for b.prefix < len(first) && b.prefix < len(last) && first[b.prefix] == last[b.prefix] {
+		b.prefix++
 	}
-	b.prefix = first[:same]
-	b.heads = make([]uint64, n)
-	for i := 1; i < n; i++ {
-		b.heads[i] = head(b.bounds[i][same:])
+	index := append(make([]byte, 0, b.prefix+16*n), first[:b.prefix]...)
+	for _, bound := range b.bounds {
+		index = binary.BigEndian.AppendUint64(index, headAt(bound, b.prefix))
 	}
+	for _, bound := range b.bounds {
+		index = binary.BigEndian.AppendUint64(index, headAt(bound, b.prefix+8))
+	}
+	b.index = string(index)
 }
+
+// headAt returns the head of what follows at in a key.
+func headAt[T string | []byte](key T, at int) uint64 { return head(key[min(at, len(key)):]) }
 
 // kid returns the place of the kid in which the key stands, if it stands
 // anywhere.
 func (b *branch) kid(key []byte) int {
-	low, high := 0, len(b.bounds)-1
-	if high == 0 {
+	n := len(b.bounds)
+	if n == 1 {
 		return 0
 	}
-	n := len(b.prefix)
-	if len(key) < n || string(key[:n]) != b.prefix {
-		if string(key) < b.prefix {
+	prefix, heads := b.index[:b.prefix], b.index[b.prefix:]
+	if len(key) < len(prefix) || string(key[:len(prefix)]) != prefix {
+		if string(key) < prefix {
 			return 0
 		}
-		return high
+		return n - 1
 	}
-	h := head(key[n:])
+	h := head(key[len(prefix):])
+	low, high := 0, n-1
 	for low < high {
 		middle := int(uint(low+high+1) / 2)
-		if at := b.heads[middle]; at < h || at == h && b.bounds[middle] <= string(key) {
+		at := head(heads[8*middle:])
+		if at < h || at == h && b.notAbove(middle, heads, key) {
 			low = middle
 		} else {
 			high = middle - 1
 		}
 	}
 	return low
+}
+
+// notAbove reports whether a bound whose head is the key's is not above it.
+func (b *branch) notAbove(i int, heads string, key []byte) bool {
+	at, h := head(heads[8*(len(b.bounds)+i):]), headAt(key, b.prefix+8)
+	if at != h {
+		return at < h
+	}
+	return b.bounds[i] <= string(key)
 }
 
 // find returns the entry of a name, whose key is key; "" where there is none.
