@@ -1,12 +1,14 @@
 package zones
 
 import (
+	"slices"
 	"strings"
 )
 
 // A step is one change of a tree: a new entry for a name, or "" to remove it.
 // Steps are sorted by key.
 type step struct {
+	name Name
 	key  string
 	node packedNode
 }
@@ -21,8 +23,6 @@ type part[T any] struct {
 type applier struct {
 	nodes, wildcards int
 	entries          []packedNode // of the leaf being made
-	buf              []byte
-	low, high        keyBuffer
 }
 
 // apply returns the tree after some steps, which are sorted by key, one a name.
@@ -35,7 +35,7 @@ func (t tree) apply(steps []step) tree {
 	if root == nil {
 		root = &branch{bounds: []string{""}, leaves: []leaf{""}}
 	}
-	a := &applier{nodes: t.nodes, wildcards: t.wildcards}
+	a := &applier{nodes: t.nodes, wildcards: t.wildcards, entries: make([]packedNode, 0, 2*leafNodes)}
 	parts := a.branch(root, "", steps)
 	for len(parts) > 1 {
 		parts = joinBranches(parts)
@@ -47,11 +47,35 @@ func (t tree) apply(steps []step) tree {
 			next.root = next.root.branches[0]
 		}
 	}
+	if t.exact != nil {
+		next.noteChanged(t, steps)
+	}
 	return next
+}
+
+// noteChanged keeps what differs from the exact of the tree before, as long as
+// it is little.
+func (t *tree) noteChanged(before tree, steps []step) {
+	noted := make([]step, len(steps))
+	for i, s := range steps {
+		if noted[i] = s; s.node == "" {
+			noted[i].node = packedNode(append([]byte{byte(len(s.name)), isGone}, s.name...))
+		}
+	}
+	var changed tree
+	if before.changed != nil {
+		changed = *before.changed
+	}
+	if changed = changed.apply(noted); changed.nodes <= before.exact.nodes/changedShare {
+		t.exact, t.changed = before.exact, &changed
+	}
 }
 
 // branch applies steps below a branch, and returns what stands in its place.
 func (a *applier) branch(b *branch, bound string, steps []step) []part[*branch] {
+	if one, done := a.only(b, steps); done {
+		return []part[*branch]{{bound, one}}
+	}
 	if b.branches != nil {
 		parts, same := applyTo(b, b.branches, bound, steps, a.branch)
 		if same {
@@ -64,6 +88,29 @@ func (a *applier) branch(b *branch, bound string, steps []step) []part[*branch] 
 		return []part[*branch]{{bound, b.with(kidsOf(parts), nil)}}
 	}
 	return joinLeaves(a.mergeLeaves(parts))
+}
+
+// only is the way of most changes: all steps are for one kid, and one kid stands in
+// its place. Then what there is to know about the kids stays as it is.
+func (a *applier) only(b *branch, steps []step) (next *branch, done bool) {
+	at := b.kid([]byte(steps[0].key))
+	if at+1 < len(b.bounds) && steps[len(steps)-1].key >= b.bounds[at+1] {
+		return nil, false
+	}
+	nodes, wildcards := a.nodes, a.wildcards
+	if b.branches != nil {
+		if parts := a.branch(b.branches[at], b.bounds[at], steps); len(parts) == 1 {
+			next = b.with(nil, slices.Clone(b.branches))
+			next.branches[at] = parts[0].kid
+		}
+	} else if parts := a.leaf(b.leaves[at], b.bounds[at], steps); len(parts) == 1 {
+		next = b.with(slices.Clone(b.leaves), nil)
+		next.leaves[at] = parts[0].kid
+	}
+	if next == nil {
+		a.nodes, a.wildcards = nodes, wildcards // the steps are applied once more
+	}
+	return next, next != nil
 }
 
 // applyTo applies steps to the kids of a branch. same reports whether for each
@@ -194,7 +241,7 @@ func (a *applier) mergeLeaves(parts []part[leaf]) []part[leaf] {
 						a.entries = append(a.entries, l.at(i))
 					}
 				}
-				last.kid, a.buf = pack(a.entries, a.buf)
+				last.kid = pack(a.entries)
 				continue
 			}
 		}
@@ -255,12 +302,10 @@ func (a *applier) split(bound string, octets int) []part[leaf] {
 			continue
 		}
 		if from > 0 {
-			low, high := a.low.key(a.entries[from-1].name()), a.high.key(a.entries[from].name())
-			bound = shortest(string(low), string(high))
+			var low, high keyBuffer
+			bound = shortest(string(low.key(a.entries[from-1].name())), string(high.key(a.entries[from].name())))
 		}
-		var l leaf
-		l, a.buf = pack(a.entries[from:i+1], a.buf)
-		parts = append(parts, part[leaf]{bound, l})
+		parts = append(parts, part[leaf]{bound, pack(a.entries[from : i+1])})
 		from, filled = i+1, 0
 	}
 	return parts

@@ -166,6 +166,7 @@ func (b *building) publish() *Zone {
 		next.negative = b.putSOA(origin)
 	}
 	next.tree, next.cuts = b.edit.commit()
+	next.tree = next.tree.compacted()
 	next.records = maps.Clone(b.records)
 	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
 	b.zone = next

@@ -73,7 +73,7 @@ func (e *edit) flush() {
 	var keys keyBuffer
 	var buf []byte
 	for name, p := range e.pending {
-		s := step{key: keys.sortable(name)}
+		s := step{name: name, key: keys.sortable(name)}
 		switch was := e.tree.packed(name); {
 		case !p.empty() || name == e.apex:
 			buf = p.packed(buf[:0], p.places)
@@ -88,7 +88,7 @@ func (e *edit) flush() {
 		}
 		steps = append(steps, s)
 		if cut := p.isCut(e.apex); cut || e.cuts.nodes > 0 {
-			cuts = append(cuts, step{s.key, p.cutEntry(cut)})
+			cuts = append(cuts, step{name, s.key, p.cutEntry(cut)})
 		}
 	}
 	e.pending = nil
@@ -115,7 +115,7 @@ func (n *node) cutEntry(cut bool) packedNode {
 // bare returns the step that makes an empty non-terminal.
 func bare(name Name) step {
 	var keys keyBuffer
-	return step{keys.sortable(name), packedNode((&node{name: name}).packed(nil, nil))}
+	return step{name, keys.sortable(name), packedNode((&node{name: name}).packed(nil, nil))}
 }
 
 // addParents makes the empty non-terminals above new nodes.
@@ -160,7 +160,7 @@ func (e *edit) removeParents(went []Name) {
 			if name == e.apex || was == "" || !was.empty() || e.tree.hasBelow(name) {
 				continue
 			}
-			steps = append(steps, step{key: keys.sortable(name)})
+			steps = append(steps, step{name: name, key: keys.sortable(name)})
 			next[name.Parent()] = true
 		}
 		e.tree = e.tree.apply(sortSteps(steps))

@@ -32,13 +32,19 @@ func (l leaf) len() int {
 
 // at returns the node in place i.
 func (l leaf) at(i int) packedNode {
+	e, _ := l.span(i)
+	return e
+}
+
+// span returns the node in place i, and where it starts.
+func (l leaf) span(i int) (e packedNode, start int) {
 	n, width := int(l[0]), int(l[1])
 	ends := 2 + n
-	start := ends + width*n
+	start = ends + width*n
 	if i > 0 {
 		start = l.end(ends+width*(i-1), width)
 	}
-	return packedNode(l[start:l.end(ends+width*i, width)])
+	return packedNode(l[start:l.end(ends+width*i, width)]), start
 }
 
 func (l leaf) end(at, width int) int {
@@ -91,9 +97,8 @@ func (l leaf) search(key []byte) (at int, own bool) {
 	return low, false
 }
 
-// pack makes a leaf of nodes, in canonical order. buf is memory to work in; it
-// is returned for the next time.
-func pack(nodes []packedNode, buf []byte) (leaf, []byte) {
+// pack makes a leaf of nodes, in canonical order.
+func pack(nodes []packedNode) leaf {
 	size := 0
 	for _, e := range nodes {
 		size += len(e)
@@ -102,7 +107,8 @@ func pack(nodes []packedNode, buf []byte) (leaf, []byte) {
 	if 2+len(nodes)*(1+width)+size > 1<<16-1 {
 		width = 4
 	}
-	buf = append(buf[:0], byte(len(nodes)), byte(width))
+	buf := make([]byte, 0, 2+len(nodes)*(1+width)+size)
+	buf = append(buf, byte(len(nodes)), byte(width))
 	for _, e := range nodes {
 		buf = append(buf, tagOf(e.name()))
 	}
@@ -117,22 +123,9 @@ func pack(nodes []packedNode, buf []byte) (leaf, []byte) {
 	for _, e := range nodes {
 		buf = append(buf, e...)
 	}
-	return leaf(buf), buf
+	return leaf(textOfMemory(buf))
 }
 
 // tagOf hashes a name to an octet: enough to look at one node of a leaf, not at
 // all of them.
-func tagOf(name Name) byte {
-	h := uint64(len(name))
-	for len(name) >= 8 {
-		s := name[:8]
-		word := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		h = (h ^ word) * 0x9e3779b97f4a7c15
-		h ^= h >> 29
-		name = name[8:]
-	}
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 0x100000001b3
-	}
-	return byte(h >> 32)
-}
+func tagOf(name Name) byte { return byte(hashOf(name) >> 16) }

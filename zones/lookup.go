@@ -318,20 +318,30 @@ func (z *Zone) findCut(buf *keyBuffer, q Name, t Type) found {
 }
 
 // cover looks for the wildcard that covers q, a name that doesn't exist (RFC
-// 4592 section 3.3.1). Since all ancestors of a node are nodes, what q and the
-// node before it have in common is its closest encloser.
+// 4592 section 3.3.1).
 func (z *Zone) cover(buf *keyBuffer, key []byte, q Name) found {
-	var before keyBuffer
-	other := before.key(z.tree.before(key).name())
-	same := 0
-	for same < len(key) && same < len(other) && key[same] == other[same] {
-		same++
-	}
-	depth := buf.labels
-	for int(buf.ends[depth]) > same {
-		depth--
-		if buf.suffix(q, depth+1).FirstLabel() == acmeChallenge {
+	depth, exists := buf.labels, false
+	// The closest encloser is nearly always the parent, or its parent.
+	for steps := 0; steps < 2 && !exists; steps++ {
+		if buf.suffix(q, depth).FirstLabel() == acmeChallenge {
 			return found{kind: findNothing}
+		}
+		depth--
+		exists = z.tree.find(key[:buf.ends[depth]], buf.suffix(q, depth)) != ""
+	}
+	if !exists {
+		// Since all ancestors of a node are nodes, it is what q and the node before
+		// it have in common, however many labels there are.
+		var before keyBuffer
+		other := before.key(z.tree.before(key).name())
+		same := 0
+		for same < len(key) && same < len(other) && key[same] == other[same] {
+			same++
+		}
+		for ; int(buf.ends[depth]) > same; depth-- {
+			if buf.suffix(q, depth).FirstLabel() == acmeChallenge {
+				return found{kind: findNothing}
+			}
 		}
 	}
 	var wire [2 + maxNameOctets]byte

@@ -31,6 +31,7 @@ const (
 	hasAlias       // a CNAME stands among the sets, or is flattened
 	flatAlias      // it is flattened: its set stands before the others
 	placed         // the sets have places in a zone file
+	isGone         // the node stands for none, see tree.changed
 )
 
 func (e packedNode) name() Name { return Name(e[2 : 2+int(e[0])]) }

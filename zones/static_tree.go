@@ -32,6 +32,7 @@ func NewStatic(origin Name, sets iter.Seq[StaticSet]) *Static {
 	}
 	builder.close()
 	s.tree, s.cuts = builder.edit.commit()
+	s.tree = s.tree.compacted()
 	return s
 }
 

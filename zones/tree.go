@@ -17,6 +17,10 @@ type tree struct {
 	root      *branch // nil where there are no nodes
 	nodes     int
 	wildcards int // nodes whose leftmost label is an asterisk
+	// exact finds nodes as they were when it was made; nil where there is none.
+	// changed has those that are others since, and those that are gone.
+	exact   *exact
+	changed *tree
 }
 
 // A node is one existing name: one with record sets, one that an object claims
@@ -212,8 +216,26 @@ func (b *branch) notAbove(i int, heads string, key []byte) bool {
 	return b.bounds[i] <= string(key)
 }
 
-// find returns the entry of a name, whose key is key; "" where there is none.
+// find returns the node of a name, whose key is key; "" where there is none.
 func (t tree) find(key []byte, name Name) packedNode {
+	if t.exact != nil {
+		if t.changed != nil {
+			if e := t.changed.search(key, name); e != "" {
+				if e.has(isGone) {
+					return ""
+				}
+				return e
+			}
+		}
+		if e, sure := t.exact.find(name); sure {
+			return e
+		}
+	}
+	return t.search(key, name)
+}
+
+// search is find by way of the branches.
+func (t tree) search(key []byte, name Name) packedNode {
 	b := t.root
 	if b == nil {
 		return ""
@@ -224,11 +246,8 @@ func (t tree) find(key []byte, name Name) packedNode {
 	return b.leaves[b.kid(key)].find(name, tagOf(name))
 }
 
-// entry returns the entry of a name, or "".
+// packed returns the node of a name, or "".
 func (t tree) packed(n Name) packedNode {
-	if t.root == nil {
-		return ""
-	}
 	var buf keyBuffer
 	return t.find(buf.key(n), n)
 }

@@ -56,7 +56,13 @@ func TestTreeIsMap(t *testing.T) {
 				now.put(name, []*RRSet{{Name: name, Type: TypeTXT, Data: []Rdata{Rdata(text)}}}, false, nil)
 			}
 			before, want := now.tree, treeText(now.tree)
+			if before.changed != nil && before.exact == nil {
+				t.Fatal("a tree has noted changes of nothing")
+			}
 			got, cuts := now.commit()
+			if random.IntN(4) == 0 {
+				got = got.compact()
+			}
 			checkTree(t, got, apex, nodes)
 			if treeText(before) != want {
 				t.Fatal("an older tree has changed")
@@ -118,7 +124,7 @@ func checkTree(t *testing.T, got tree, apex Name, nodes map[Name]string) {
 		if !got.packed(name).is(name) {
 			t.Fatalf("%s is not found", name)
 		}
-		if got.packed(name.Child("none")) != "" {
+		if got.packed(name.Child("none")) != "" || got.packed(name.Child("30")) != "" {
 			t.Fatalf("a name below %s is found", name)
 		}
 		if before := got.before(buf.key(name)); i == 0 && before != "" || i > 0 && !before.is(names[i-1]) {
