@@ -403,10 +403,6 @@ func (w *writer) header(m *message, v *verdict, questions, answers, authority, a
 // release forgets what the answer refers to, so that an idle Responder keeps
 // neither an old snapshot nor the question's memory alive.
 func (r *Responder) release() {
-	a := &r.answer
-	clear(a.Section)
-	clear(a.Authority)
-	clear(a.Additional)
-	*a = zones.Answer{Section: a.Section[:0], Authority: a.Authority[:0], Additional: a.Additional[:0]}
+	r.answer.Release()
 	r.out.buf, r.out.question = nil, ""
 }

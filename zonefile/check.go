@@ -1,42 +1,113 @@
 package zonefile
 
 import (
+	"iter"
+	"slices"
+
 	"github.com/miekg/dns"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// check refuses what a zone can't hold, and finds what is odd.
-func (c *content) check(origin zones.Name) error {
-	types := make(map[zones.Name][]*set)
-	aliased := false
-	for _, s := range c.sets {
-		types[s.Name] = append(types[s.Name], s)
-		aliased = aliased || s.Type == zones.TypeDNAME
-	}
-	for _, s := range c.sets {
-		if err := c.checkSet(origin, s, types[s.Name]); err != nil {
-			return err
-		}
-		if aliased && s.Name != origin {
-			for above := s.Name.Parent(); above.In(origin); above = above.Parent() {
-				if dname := c.byKey[setKey{above, zones.TypeDNAME}]; dname != nil {
-					return s.place.finding("%s lies below the DNAME %s (line %d), which redirects all below it (RFC 6672 section 2.4); take one of them out", s.Name, above, dname.place.line)
+// compile makes the records the zone's static ones. It refuses what a zone can't
+// hold, and finds what is odd. The records are gone afterwards.
+func (c *content) compile(origin zones.Name) error {
+	c.records.sort()
+	k := &checker{content: c, origin: origin, dnames: map[zones.Name]place{}}
+	c.static = zones.NewStatic(origin, k.sets())
+	// What is wrong with a name by what stands elsewhere.
+	if k.fault == nil && (k.servers || len(k.dnames) > 0) {
+		for sets := range c.records.names() {
+			for _, s := range sets {
+				if err := k.checkAbove(s); err != nil {
+					k.refuse(s, err)
 				}
-				if above == zones.Root {
-					break
+				if s.Type == zones.TypeNS {
+					k.checkServers(s)
 				}
 			}
 		}
-		if s.Type == zones.TypeNS {
-			c.checkServers(origin, s)
+	}
+	c.records = records{}
+	if k.fault != nil {
+		return k.fault
+	}
+	slices.SortStableFunc(c.odd, func(a, b oddity) int { return a.at.compare(b.at) })
+	slices.SortStableFunc(k.odd, func(a, b oddity) int { return a.at.compare(b.at) })
+	for _, one := range slices.Concat(c.odd, k.odd) {
+		c.findings = append(c.findings, one.Finding)
+	}
+	c.odd = nil
+	return nil
+}
+
+// A checker looks at the sets of a zone file.
+type checker struct {
+	*content
+	origin  zones.Name
+	servers bool // there are NS sets
+	dnames  map[zones.Name]place
+	odd     []oddity // what is odd by what stands elsewhere
+	fault   error    // of the set that comes first in the file, of those with one
+	at      ref      // its first record
+}
+
+// refuse notes what is wrong with a set.
+func (k *checker) refuse(s *set, err error) {
+	if k.fault == nil || s.first.compare(k.at) < 0 {
+		k.fault, k.at = err, s.first
+	}
+}
+
+// sets yields the sets for the zone, and checks them on the way.
+func (k *checker) sets() iter.Seq[zones.StaticSet] {
+	return func(yield func(zones.StaticSet) bool) {
+		for sets, odd := range k.records.names() {
+			for _, at := range odd {
+				one := k.records.at(at)
+				if kind := one.kind(); kind != zones.Type(dns.TypeRRSIG) {
+					k.content.odd = append(k.content.odd, oddity{at: at, Finding: k.records.place(one).finding("the %s records of %s have several TTLs, of which the lowest is served (RFC 2181 section 5.2); give them one", kind, zones.Name(one.name()))})
+				}
+			}
+			for _, s := range sets {
+				if err := k.checkSet(s, sets); err != nil {
+					k.refuse(s, err)
+				}
+				k.servers = k.servers || s.Type == zones.TypeNS
+				if s.Type == zones.TypeDNAME {
+					k.dnames[s.Name] = s.place
+				}
+			}
+			for _, s := range sets {
+				slices.Sort(s.Data)
+				s.Data = slices.Clip(slices.Compact(s.Data))
+				if !yield(zones.StaticSet{RRSet: &s.RRSet, From: s.place.String()}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// checkAbove refuses a set below a DNAME.
+func (k *checker) checkAbove(s *set) error {
+	if len(k.dnames) == 0 || s.Name == k.origin {
+		return nil
+	}
+	for above := s.Name.Parent(); above.In(k.origin); above = above.Parent() {
+		if dname, is := k.dnames[above]; is {
+			return s.place.finding("%s lies below the DNAME %s (line %d), which redirects all below it (RFC 6672 section 2.4); take one of them out", s.Name, above, dname.line)
+		}
+		if above == zones.Root {
+			break
 		}
 	}
 	return nil
 }
 
 // checkSet checks one record set against those beside it.
-func (c *content) checkSet(origin zones.Name, s *set, beside []*set) error {
+func (k *checker) checkSet(s *set, beside []*set) error {
+	origin := k.origin
 	if several := s.second.file != ""; several {
 		switch s.Type {
 		case zones.TypeSOA:
@@ -82,17 +153,20 @@ func besideAlias(kind zones.Type) bool {
 
 // checkServers finds name servers in the zone that nobody can reach: a cut needs
 // their addresses as glue (RFC 1034 section 4.2.1).
-func (c *content) checkServers(origin zones.Name, s *set) {
+func (k *checker) checkServers(s *set) {
+	odd := func(format string, args ...any) {
+		k.odd = append(k.odd, oddity{s.place.finding(format, args...), s.first})
+	}
 	for _, data := range s.Data {
 		server := data.Target(zones.TypeNS)
 		switch {
-		case c.byKey[setKey{server, zones.TypeCNAME}] != nil:
-			c.findings = append(c.findings, s.place.finding("the name server %s of %s is a CNAME (RFC 2181 section 10.3); name the host itself", server, s.Name))
-		case c.byKey[setKey{server, zones.TypeA}] != nil || c.byKey[setKey{server, zones.TypeAAAA}] != nil:
-		case server.In(s.Name) && s.Name != origin:
-			c.findings = append(c.findings, s.place.finding("%s is delegated to %s, which lies below it and has no address in the file (glue); add its A or AAAA records", s.Name, server))
-		case server.In(origin) && s.Name == origin:
-			c.findings = append(c.findings, s.place.finding("the name server %s of %s has no address in the file; add its A or AAAA records", server, s.Name))
+		case k.static.Has(server, zones.TypeCNAME):
+			odd("the name server %s of %s is a CNAME (RFC 2181 section 10.3); name the host itself", server, s.Name)
+		case k.static.Has(server, zones.TypeA) || k.static.Has(server, zones.TypeAAAA):
+		case server.In(s.Name) && s.Name != k.origin:
+			odd("%s is delegated to %s, which lies below it and has no address in the file (glue); add its A or AAAA records", s.Name, server)
+		case server.In(k.origin) && s.Name == k.origin:
+			odd("the name server %s of %s has no address in the file; add its A or AAAA records", server, s.Name)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -33,28 +32,31 @@ func (p place) finding(format string, args ...any) Finding {
 
 // A content is what one zone file says.
 type content struct {
-	sets     []*set // in the order of their first records
-	byKey    map[setKey]*set
+	records  records
+	static   *zones.Static
 	findings []Finding
+	odd      []oddity // findings beside those, in no order
 	seen     []string // files read, or asked for
 }
 
-type setKey struct {
-	name zones.Name
-	kind zones.Type
+// An oddity is a finding with the place in the order of findings.
+type oddity struct {
+	Finding
+	at ref
 }
 
 // A set is one record set with the place of its first record, and of the first
 // that differs from that.
 type set struct {
 	zones.RRSet
+	first         ref
 	place, second place
 }
 
 // parse reads the zone file at path. The content names the files that were read
 // even where there is an error, which is a Finding or the system's.
 func parse(origin zones.Name, path string) (*content, error) {
-	c := &content{byKey: make(map[setKey]*set), seen: []string{filepath.Clean(path)}}
+	c := &content{seen: []string{filepath.Clean(path)}}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return c, fmt.Errorf("the zone file %s of %s can't be read (%w); name an existing file", path, origin, cause(err))
@@ -75,7 +77,7 @@ func (c *content) parse(root *os.Root, origin zones.Name, path string, text []by
 	if err != nil {
 		return err
 	}
-	return c.check(origin)
+	return c.compile(origin)
 }
 
 func (c *content) read(r *reading, origin zones.Name, in *input) error {
@@ -166,30 +168,12 @@ func (c *content) add(origin zones.Name, rr dns.RR, at place, buf *[]byte) error
 		return at.finding("the %s record has no data; write them after the type", kind)
 	}
 	if !name.In(origin) {
-		c.findings = append(c.findings, at.finding("%s lies outside the zone %s, so that the record is left out; write a name without final dot for one inside", name, origin))
+		c.odd = append(c.odd, oddity{at: c.records.end(), Finding: at.finding("%s lies outside the zone %s, so that the record is left out; write a name without final dot for one inside", name, origin)})
 		return nil
 	}
 	lowerNames(kind, data)
-	c.put(name, kind, header.Ttl, zones.Rdata(data), at)
+	c.records.add(name, kind, header.Ttl, data, at)
 	return nil
-}
-
-func (c *content) put(name zones.Name, kind zones.Type, ttl uint32, data zones.Rdata, at place) {
-	key := setKey{name, kind}
-	s := c.byKey[key]
-	if s == nil {
-		s = &set{RRSet: zones.RRSet{Name: name, Type: kind, TTL: ttl}, place: at}
-		c.byKey[key] = s
-		c.sets = append(c.sets, s)
-	}
-	if len(s.Data) > 0 && s.Data[0] != data && s.second.file == "" {
-		s.second = at
-	}
-	if ttl != s.TTL && kind != zones.Type(dns.TypeRRSIG) {
-		c.findings = append(c.findings, at.finding("the %s records of %s have several TTLs, of which the lowest is served (RFC 2181 section 5.2); give them one", kind, name))
-	}
-	s.TTL = min(s.TTL, ttl)
-	s.Data = append(s.Data, data)
 }
 
 // lowerNames brings the names in the data of the old types into canonical form
@@ -212,16 +196,4 @@ func lowerNames(kind zones.Type, data []byte) {
 			data[i] = c + 'a' - 'A'
 		}
 	}
-}
-
-// statics returns the record sets for a Table.
-func (c *content) statics() []zones.StaticSet {
-	all := make([]zones.StaticSet, 0, len(c.sets))
-	for _, s := range c.sets {
-		rrset := s.RRSet
-		slices.Sort(rrset.Data)
-		rrset.Data = slices.Clip(slices.Compact(rrset.Data))
-		all = append(all, zones.StaticSet{RRSet: &rrset, From: s.place.String()})
-	}
-	return all
 }

@@ -89,7 +89,7 @@ func readArchive(t *testing.T, archive *txtar.Archive) string {
 			fmt.Fprintf(&out, "fault: %v\n", err)
 			continue
 		}
-		for _, set := range c.statics() {
+		for set := range c.static.All() {
 			for _, data := range set.Data {
 				fmt.Fprintf(&out, "%s %d %s %s [%s]\n", set.Name, set.TTL, set.Type, data.Text(set.Type), set.From)
 			}
@@ -128,17 +128,16 @@ func FuzzParse(f *testing.F) {
 	f.Cleanup(func() { _ = root.Close() })
 	origin := mustName(f, "corp.test")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c := &content{byKey: make(map[setKey]*set)}
+		c := &content{}
 		if err := c.parse(root, origin, filepath.Join(dir, "a.zone"), text); err != nil {
 			return
 		}
-		statics := c.statics()
 		table := zones.NewTable(zones.Options{Origins: []zones.Origin{{Name: origin}}})
-		table.SetStatic(origin, statics)
+		table.SetStatic(origin, c.static)
 		if err := zones.Check(table.Commit(noon).Snapshot.Zone(origin)); err != nil {
 			t.Error(err)
 		}
-		for _, set := range statics {
+		for set := range c.static.All() {
 			for _, data := range set.Data {
 				if text := data.Text(set.Type); text == "" && len(data) > 0 {
 					t.Errorf("%s %s has no text", set.Name, set.Type)

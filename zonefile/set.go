@@ -38,7 +38,7 @@ type Problem struct {
 // A zone is what its file said when it was last readable.
 type zone struct {
 	File
-	sets     []zones.StaticSet
+	static   *zones.Static
 	findings []Finding
 	seen     map[string]stamp // the files it was read from, or would have been
 	problem  error
@@ -84,14 +84,12 @@ func (z *zone) read() (changed bool) {
 	if err != nil {
 		return false
 	}
-	sets := c.statics()
-	changed = !slices.EqualFunc(z.sets, sets, sameSet)
-	z.sets, z.findings = sets, c.findings
+	changed = !c.static.Equal(z.static)
+	if changed {
+		z.static = c.static
+	}
+	z.findings = c.findings
 	return changed
-}
-
-func sameSet(a, b zones.StaticSet) bool {
-	return a.From == b.From && a.Name == b.Name && a.Type == b.Type && a.TTL == b.TTL && slices.Equal(a.Data, b.Data)
 }
 
 func stampOf(path string, now time.Time) stamp {
@@ -161,11 +159,11 @@ func (s *Set) Findings() []Finding {
 	return all
 }
 
-// Report hands the record sets of every zone that could be read to put.
-func (s *Set) Report(put func(origin zones.Name, sets []zones.StaticSet)) {
+// Report hands the records of every zone that could be read to put.
+func (s *Set) Report(put func(origin zones.Name, static *zones.Static)) {
 	for _, z := range s.zones {
 		if z.problem == nil {
-			put(z.Origin, z.sets)
+			put(z.Origin, z.static)
 		}
 	}
 }

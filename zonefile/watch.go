@@ -11,10 +11,10 @@ import (
 )
 
 // Run reads anew what changes in the files until ctx is done: those of the
-// zones, those that they include, and links to them. put gets the record sets of
+// zones, those that they include, and links to them. put gets the records of
 // each zone whose file says something else than before. What is wrong or odd is
 // logged once.
-func (s *Set) Run(ctx context.Context, log *slog.Logger, put func(origin zones.Name, sets []zones.StaticSet)) {
+func (s *Set) Run(ctx context.Context, log *slog.Logger, put func(origin zones.Name, static *zones.Static)) {
 	filewatch.Run(ctx, log, "the zone files", &fileWatch{s, log, put})
 }
 
@@ -22,7 +22,7 @@ func (s *Set) Run(ctx context.Context, log *slog.Logger, put func(origin zones.N
 type fileWatch struct {
 	set *Set
 	log *slog.Logger
-	put func(origin zones.Name, sets []zones.StaticSet)
+	put func(origin zones.Name, static *zones.Static)
 }
 
 // Folders implements filewatch.Reader.
@@ -80,8 +80,8 @@ func (w *fileWatch) reread(z *zone) {
 		LogFindings(w.log, z.findings)
 	}
 	if changed {
-		w.log.Info("a zone file has changed", "zone", z.Origin.String(), "file", z.Path, "sets", len(z.sets))
-		w.put(z.Origin, z.sets)
+		w.log.Info("a zone file has changed", "zone", z.Origin.String(), "file", z.Path, "sets", z.static.Len())
+		w.put(z.Origin, z.static)
 	}
 }
 

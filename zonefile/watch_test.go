@@ -40,9 +40,9 @@ func (s *stage) signal() {
 	}
 }
 
-func (s *stage) put(origin zones.Name, sets []zones.StaticSet) {
+func (s *stage) put(origin zones.Name, static *zones.Static) {
 	var lines []string
-	for _, set := range sets {
+	for set := range static.All() {
 		for _, data := range set.Data {
 			lines = append(lines, fmt.Sprintf("%s %s", set.Name, data.Text(set.Type)))
 		}
@@ -191,7 +191,7 @@ func TestLoadFaults(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	var put []string
-	set.Report(func(origin zones.Name, sets []zones.StaticSet) { put = append(put, fmt.Sprint(origin, len(sets))) })
+	set.Report(func(origin zones.Name, static *zones.Static) { put = append(put, fmt.Sprint(origin, static.Len())) })
 	if strings.Join(put, " ") != "b.test1" {
 		t.Errorf("put %v", put)
 	}

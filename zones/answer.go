@@ -46,7 +46,8 @@ type Entry struct {
 
 // An Answer is the decision for one question. A caller that asks often keeps
 // one Answer and hands it to Lookup again: the sections' memory is reused.
-// The sets are shared and frozen.
+// The sets and names lie in that memory or in the snapshot's: they are valid until
+// the next lookup, and nobody may change them.
 type Answer struct {
 	Kind Kind
 	// Zone is the zone of the question, nil for NotOurs. End is the zone in
@@ -70,10 +71,26 @@ type Answer struct {
 	// TTL, since it can't be looked up now (RFC 8767).
 	Stale bool
 
-	flat flattening
+	flat  flattening
+	shelf shelf
+	keys  keyBuffer // of the lookup
 }
 
 // reset empties a for the next lookup and keeps its memory.
 func (a *Answer) reset() {
-	*a = Answer{Section: a.Section[:0], Authority: a.Authority[:0], Additional: a.Additional[:0]}
+	a.Kind, a.Zone, a.End = NotReady, nil, nil
+	a.Section, a.Authority, a.Additional = a.Section[:0], a.Authority[:0], a.Additional[:0]
+	a.Authoritative, a.Wildcard, a.Reason, a.Stale = false, "", "", false
+	a.flat = flattening{}
+	a.shelf.reset()
+}
+
+// Release forgets what a refers to, so that it keeps no old snapshot and no
+// question alive, and keeps its own memory for the next lookup.
+func (a *Answer) Release() {
+	clear(a.Section)
+	clear(a.Authority)
+	clear(a.Additional)
+	a.shelf.clear()
+	a.reset()
 }

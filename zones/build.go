@@ -19,7 +19,7 @@ type building struct {
 	stepped int64 // Unix second of the last step of the serial
 	moved   bool  // records changed since the serial stepped
 	// What the zone's file says; ownNS tells that it names the name servers.
-	static    map[Name][]StaticSet
+	static    *Static
 	fileSOA   StaticSet
 	fileMoved bool // the file's records changed since the serial stepped
 	ownNS     bool
@@ -34,7 +34,7 @@ func (t *Table) buildOrigins() {
 	for _, origin := range t.options.Origins {
 		origin = origin.withDefaults()
 		b := &building{
-			zone:    &Zone{origin: origin, tree: newTree()},
+			zone:    &Zone{origin: origin},
 			records: map[Type]int{},
 			base:    map[Name][]*RRSet{},
 			moved:   true,
@@ -59,7 +59,7 @@ func (t *Table) buildOrigins() {
 		}
 	}
 	for _, b := range t.zones {
-		b.edit = b.zone.tree.edit(b.zone.origin.Name, 0)
+		b.edit = b.zone.tree.edit(b.zone.origin.Name, b.zone.cuts)
 		for name, sets := range b.base {
 			sortSets(sets)
 			b.put(name, b.edit.get(name), sets, false, nil)
@@ -112,9 +112,7 @@ func (t *Table) zoneOf(name Name) *building {
 // until now, or nil.
 func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool, link *alias) {
 	if old != nil {
-		for _, set := range old.sets {
-			b.records[set.Type] -= len(set.Data)
-		}
+		b.count(old.sets, -1)
 		if old.flattened() != nil {
 			b.flats--
 		}
@@ -122,11 +120,15 @@ func (b *building) put(name Name, old *node, sets []*RRSet, claimed bool, link *
 	if link != nil && link.flat {
 		b.flats++
 	}
-	for _, set := range sets {
-		b.records[set.Type] += len(set.Data)
-	}
-	b.edit.put(name, old, sets, claimed, link)
+	b.count(sets, +1)
+	b.edit.put(name, sets, claimed, link)
 	b.changed = true
+}
+
+func (b *building) count(sets []*RRSet, by int) {
+	for _, set := range sets {
+		b.records[set.Type] += by * len(set.Data)
+	}
 }
 
 // step moves the serial on when records changed and the second is a new one.
@@ -170,7 +172,9 @@ func (b *building) publish() *Zone {
 	if b.zone.negative == nil || b.serial != b.zone.serial {
 		next.negative = b.putSOA(origin)
 	}
-	next.tree, next.cuts, next.flats = b.edit.commit(), b.edit.cuts, b.flats
+	next.tree, next.cuts = b.edit.commit()
+	next.flats = b.flats
+	next.tree = next.tree.compacted()
 	next.records = maps.Clone(b.records)
 	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
 	b.zone = next
@@ -241,7 +245,7 @@ func (b *building) update(name Name, s *settlement, byObjects bool, changes *[]C
 // staticAlias returns the alias that a zone file's CNAME makes, or nil. What a
 // file says is served as it stands: it is never flattened.
 func (b *building) staticAlias(name Name) *alias {
-	for _, static := range b.static[name] {
+	for _, static := range b.static.At(name) {
 		if static.Type == TypeCNAME {
 			return &alias{set: static.RRSet, from: static.From}
 		}
@@ -254,7 +258,7 @@ func (b *building) staticAlias(name Name) *alias {
 // flattened to, take the place of ours.
 func (b *building) withBase(name Name, sets []*RRSet, flat bool) []*RRSet {
 	base := b.base[name]
-	for _, static := range b.static[name] {
+	for _, static := range b.static.At(name) {
 		sets = append(sets, static.RRSet)
 		if static.Type == TypeCNAME {
 			base = nil

@@ -8,60 +8,53 @@ import (
 )
 
 // Check returns an error if a zone breaks one of the invariants that lookups
-// rely on: every ancestor of a node up to the apex is a node and knows how many
-// children it has and whether one is a wildcard; no node is there without
-// records, claim or descendants; no CNAME stands beside other data; sets are
-// sorted, not empty and of their node's name; the counts are right. It walks
-// the whole zone: it is for tests.
+// rely on: every ancestor of a node up to the apex is a node; no node is there
+// without records, claim or descendants; no CNAME stands beside other data; sets
+// are sorted, not empty and of their node's name; each cut is among the cuts; the
+// counts are right. It walks the whole zone: it is for tests.
 func Check(z *Zone) error {
-	type family struct {
-		children int32
-		wildcard bool
-	}
-	families := map[Name]*family{}
+	parents := map[Name]bool{}
 	records := map[Type]int{}
-	cuts := 0
+	nodes, cuts, wildcards := 0, 0, 0
 	var previous Name
 	for n := range z.tree.walk() {
 		if previous != "" && previous.Compare(n.name) >= 0 {
 			return fmt.Errorf("%s stands after %s", n.name, previous)
 		}
 		previous = n.name
+		nodes++
+		if n.name.IsWildcard() {
+			wildcards++
+		}
 		if !n.name.In(z.origin.Name) {
 			return fmt.Errorf("%s lies outside the zone %s", n.name, z.origin.Name)
 		}
+		if z.tree.packed(n.name) == "" {
+			return fmt.Errorf("%s is not found", n.name)
+		}
 		if n.name != z.origin.Name {
-			parent := n.name.Parent()
-			if z.tree.get(parent) == nil {
+			parents[n.name.Parent()] = true
+			if z.tree.packed(n.name.Parent()) == "" {
 				return fmt.Errorf("%s has no parent node", n.name)
 			}
-			if families[parent] == nil {
-				families[parent] = &family{}
-			}
-			families[parent].children++
-			families[parent].wildcard = families[parent].wildcard || n.name.IsWildcard()
-			if len(n.sets) == 0 && !n.claimed && n.children == 0 {
-				return fmt.Errorf("%s is an empty terminal", n.name)
-			}
 		}
-		if n.isCut(z.origin.Name) {
+		if cut := z.cuts.get(n.name); n.isCut(z.origin.Name) {
 			cuts++
+			if cut == nil || !sameSet(cut.set(TypeNS), n.set(TypeNS)) || !sameSet(cut.set(TypeDNAME), n.set(TypeDNAME)) {
+				return fmt.Errorf("%s is a cut and does not stand among them as it is", n.name)
+			}
 		}
 		if err := checkSets(n, records); err != nil {
 			return err
 		}
 	}
 	for n := range z.tree.walk() {
-		want := family{}
-		if f := families[n.name]; f != nil {
-			want = *f
-		}
-		if n.children != want.children || n.wildcard != want.wildcard {
-			return fmt.Errorf("%s says %d children (wildcard %t), it has %d (%t)", n.name, n.children, n.wildcard, want.children, want.wildcard)
+		if n.empty() && !parents[n.name] && n.name != z.origin.Name {
+			return fmt.Errorf("%s is an empty terminal", n.name)
 		}
 	}
-	if cuts != z.cuts {
-		return fmt.Errorf("zone %s says %d cuts, it has %d", z.origin.Name, z.cuts, cuts)
+	if cuts != z.cuts.nodes || nodes != z.tree.nodes || wildcards != z.tree.wildcards {
+		return fmt.Errorf("zone %s says %d cuts, %d nodes and %d wildcards, it has %d, %d and %d", z.origin.Name, z.cuts.nodes, z.tree.nodes, z.tree.wildcards, cuts, nodes, wildcards)
 	}
 	for t, count := range records {
 		if z.records[t] != count {
@@ -69,6 +62,13 @@ func Check(z *Zone) error {
 		}
 	}
 	return nil
+}
+
+func sameSet(a, b *RRSet) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.equal(b)
 }
 
 // besideNoAlias reports whether the set can't stand beside a CNAME: signatures

@@ -136,7 +136,7 @@ func (x *Explanation) addRecords(t *Table, snap *Snapshot, zone *Zone, kind Type
 		return nil
 	}
 	at := x.Name
-	if x.Wildcard != "" && zone.tree.get(at) == nil {
+	if x.Wildcard != "" && zone.tree.packed(at) == "" {
 		at = x.Wildcard
 	}
 	n := zone.tree.get(at)
@@ -232,14 +232,13 @@ func (x *Explanation) addSkippedAt(t *Table, name Name) {
 func (z *Zone) hiddenWildcard(name Name) (wildcard, encloser Name) {
 	for rest := name; rest != z.origin.Name && rest != ""; {
 		rest = rest.Parent()
-		n := z.tree.get(rest)
-		if n == nil {
+		if z.tree.packed(rest) == "" {
 			continue
 		}
 		if encloser == "" {
 			encloser = rest
 		}
-		if n.wildcard {
+		if z.tree.packed(rest.Wildcard()) != "" {
 			return rest.Wildcard(), encloser
 		}
 	}

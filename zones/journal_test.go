@@ -118,13 +118,14 @@ func runJournal(t *testing.T, random *rand.Rand) (followed, whole int) {
 		}
 		switch random.IntN(5) {
 		case 0:
-			table.SetStatic(w.origins[0].Name, statics(t, fmt.Sprintf("mail.test 60 MX 10 a.test,%d b.test", random.IntN(3)))[:random.IntN(2)])
+			mail := statics(t, fmt.Sprintf("mail.test 60 MX 10 a.test,%d b.test", random.IntN(3)))[:random.IntN(2)]
+			table.SetStatic(w.origins[0].Name, NewStatic(w.origins[0].Name, slices.Values(mail)))
 		case 1:
 			other := w
 			other.outside = random.IntN(4)
 			store.SwapTargets(other.targets())
 		}
-		step(table, journal.Outdated(store.Load()))
+		stepZones(table, journal.Outdated(store.Load()))
 		commit()
 		now = now.Add(time.Duration(random.IntN(1500)) * time.Millisecond)
 	}
@@ -132,15 +133,15 @@ func runJournal(t *testing.T, random *rand.Rand) (followed, whole int) {
 		if now = now.Add(time.Second); !again.IsZero() && now.Before(again) {
 			now = again
 		}
-		step(table, journal.Outdated(store.Load()))
+		stepZones(table, journal.Outdated(store.Load()))
 		commit()
 	}
 	checkCalm(t, journal, store.Load())
 	return followed, whole
 }
 
-// step is Step for several zones.
-func step(t *Table, origins []Name) {
+// stepZones is Step for several zones.
+func stepZones(t *Table, origins []Name) {
 	for _, origin := range origins {
 		t.Step(origin)
 	}
@@ -248,7 +249,7 @@ func TestSerialOfTheStart(t *testing.T) {
 	if edition := journal.Edition(origin); edition != nil {
 		t.Fatalf("secondaries get %d, which may be another process's", edition.Serial())
 	}
-	step(table, journal.Outdated(store.Load()))
+	stepZones(table, journal.Outdated(store.Load()))
 	again := commit(noon().Add(500 * time.Millisecond)).Again
 	if journal.Edition(origin) != nil || again != noon().Add(time.Second) {
 		t.Errorf("the serial steps again at %v", again)

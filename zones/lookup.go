@@ -100,17 +100,17 @@ func (a *Answer) owns(name Name) bool {
 // to, and whose CNAME that is (nil for a DNAME's); the zero Name when the answer
 // is complete.
 func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) (Name, *alias) {
-	found := zone.find(q, t)
+	found := zone.find(q, t, &a.keys)
 	switch found.kind {
 	case findCut:
 		a.Kind = Delegation
 		a.Authoritative = len(a.Section) > 0
-		cut := found.node.set(TypeNS)
+		cut := a.shelf.set(found.node, TypeNS)
 		a.Authority = append(a.Authority, Entry{cut.Name, cut})
 		s.addAddresses(a, cut, cut.Name)
 		return "", nil
 	case findDNAME:
-		next := s.redirect(a, found.node.set(TypeDNAME), q, links)
+		next := s.redirect(a, a.shelf.set(found.node, TypeDNAME), q, links)
 		if t == TypeCNAME || t == TypeANY {
 			return "", nil // the CNAME just made is what was asked for
 		}
@@ -121,17 +121,17 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) (Name,
 		return "", nil
 	case findWildcard:
 		if a.Wildcard == "" {
-			a.Wildcard = found.node.name
+			a.Wildcard = found.node.name()
 		}
 	}
-	set := found.node.pick(t)
+	set := a.shelf.pick(found.node, t)
 	if set != nil {
 		a.Kind = Hit
 		a.Section = append(a.Section, Entry{q, set})
 		s.addAddresses(a, set, q)
 		return "", nil
 	}
-	if link := found.node.alias; link != nil && (!link.flat || isAddress(t) || t == TypeANY) {
+	if link := a.shelf.alias(found.node); link != nil && (!link.flat || isAddress(t) || t == TypeANY) {
 		a.Kind = Hit
 		if link.flat && !a.flat.on {
 			a.flat = flattening{true, zone, len(a.Section)}
@@ -154,17 +154,17 @@ func (s *Snapshot) step(a *Answer, zone *Zone, q Name, t Type, links int) (Name,
 // pick returns the set that answers a question of type t. For ANY it is one
 // set only (RFC 8482 section 4.1): addresses or the alias if there are any,
 // else the lowest type.
-func (n *node) pick(t Type) *RRSet {
+func (s *shelf) pick(e packedNode, t Type) *RRSet {
 	if t != TypeANY {
-		return n.set(t)
+		return s.set(e, t)
 	}
 	for _, first := range [...]Type{TypeA, TypeAAAA, TypeCNAME} {
-		if set := n.set(first); set != nil {
+		if set := s.set(e, first); set != nil {
 			return set
 		}
 	}
-	if len(n.sets) > 0 {
-		return n.sets[0]
+	if packed, ok := e.first(); ok {
+		return s.put(e.name(), packed)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (s *Snapshot) redirect(a *Answer, dname *RRSet, q Name, links int) Name {
 
 func (a *Answer) holds(set *RRSet) bool {
 	for _, entry := range a.Section {
-		if entry.Set == set {
+		if entry.Set.Type == set.Type && entry.Set.Name == set.Name {
 			return true
 		}
 	}
@@ -225,13 +225,13 @@ func (s *Snapshot) addAddresses(a *Answer, set *RRSet, owner Name) {
 		if zone == nil {
 			continue
 		}
-		n := zone.tree.get(target)
-		if n == nil {
+		e := zone.tree.packed(target)
+		if e == "" {
 			continue
 		}
 		for _, t := range [...]Type{TypeA, TypeAAAA} {
-			addresses := n.set(t)
-			if link := n.flattened(); link != nil {
+			addresses := a.shelf.set(e, t)
+			if link := a.shelf.flattened(e); link != nil {
 				addresses = s.flatAddresses(link, t)
 			}
 			if addresses != nil {
@@ -278,58 +278,78 @@ const (
 
 type found struct {
 	kind findKind
-	node *node
+	node packedNode
 }
 
-// find looks for q, which lies in the zone, and for what stands above it.
-func (z *Zone) find(q Name, t Type) found {
-	var buf keyBuffer
+// find looks for q, which lies in the zone, and for what stands above it. buf is
+// memory to work in.
+func (z *Zone) find(q Name, t Type, buf *keyBuffer) found {
 	key := buf.key(q)
-	if z.cuts == 0 {
-		// Without cuts nothing above a name can matter to it.
-		if n, ok := z.tree.radix.Get(key); ok {
-			return found{findNode, n}
+	if z.cuts.nodes > 0 {
+		if found := z.findCut(buf, q, t); found.kind != findNothing {
+			return found
 		}
 	}
-	labels, top := q.Labels(), z.origin.Name.Labels()
-	encloser, _ := z.tree.radix.Get(key[:buf.ends[top]])
-	if labels > top && encloser.set(TypeDNAME) != nil {
-		return found{findDNAME, encloser}
+	if e := z.tree.find(key, q); e != "" {
+		return found{findNode, e}
 	}
-	for depth := top + 1; depth <= labels; depth++ {
-		n, ok := z.tree.radix.Get(key[:buf.ends[depth]])
-		if !ok {
-			return z.cover(encloser, q, labels-depth+1)
-		}
-		if n.set(TypeNS) != nil && !(depth == labels && t == TypeDS) {
-			return found{findCut, n}
-		}
-		if depth < labels && n.set(TypeDNAME) != nil {
-			return found{findDNAME, n}
-		}
-		encloser = n
-	}
-	return found{findNode, encloser}
-}
-
-// cover looks for a wildcard below the closest encloser of q (RFC 4592 section
-// 3.3.1); below is how many labels of q stand below that encloser.
-func (z *Zone) cover(encloser *node, q Name, below int) found {
-	if !encloser.wildcard {
+	if z.tree.wildcards == 0 {
 		return found{kind: findNothing}
 	}
-	for rest := q; below > 0; below-- {
-		if rest.FirstLabel() == acmeChallenge {
+	return z.cover(buf, key, q)
+}
+
+// findCut looks for the highest cut or DNAME at or above q, whose key is in buf.
+func (z *Zone) findCut(buf *keyBuffer, q Name, t Type) found {
+	for depth := z.origin.Name.Labels(); depth <= buf.labels; depth++ {
+		e := z.cuts.find(buf.octets[:buf.ends[depth]], buf.suffix(q, depth))
+		if e == "" {
+			continue
+		}
+		apex, own := depth == z.origin.Name.Labels(), depth == buf.labels
+		if _, isNS := e.set(TypeNS); isNS && !apex && !(own && t == TypeDS) {
+			return found{findCut, e}
+		}
+		if _, isDNAME := e.set(TypeDNAME); isDNAME && !own {
+			return found{findDNAME, e}
+		}
+	}
+	return found{kind: findNothing}
+}
+
+// cover looks for the wildcard that covers q, a name that doesn't exist (RFC
+// 4592 section 3.3.1).
+func (z *Zone) cover(buf *keyBuffer, key []byte, q Name) found {
+	depth, exists := buf.labels, false
+	// The closest encloser is nearly always the parent, or its parent.
+	for steps := 0; steps < 2 && !exists; steps++ {
+		if buf.suffix(q, depth).FirstLabel() == acmeChallenge {
 			return found{kind: findNothing}
 		}
-		rest = rest.Parent()
+		depth--
+		exists = z.tree.find(key[:buf.ends[depth]], buf.suffix(q, depth)) != ""
 	}
-	var buf keyBuffer
-	n, ok := z.tree.radix.Get(buf.wildcardKey(encloser.name))
-	if !ok {
-		return found{kind: findNothing}
+	if !exists {
+		// Since all ancestors of a node are nodes, it is what q and the node before
+		// it have in common, however many labels there are.
+		var before keyBuffer
+		other := before.key(z.tree.before(key).name())
+		same := 0
+		for same < len(key) && same < len(other) && key[same] == other[same] {
+			same++
+		}
+		for ; int(buf.ends[depth]) > same; depth-- {
+			if buf.suffix(q, depth).FirstLabel() == acmeChallenge {
+				return found{kind: findNothing}
+			}
+		}
 	}
-	return found{findWildcard, n}
+	var wire [2 + maxNameOctets]byte
+	name := append(append(wire[:0], 1, '*'), buf.suffix(q, depth)...)
+	if e := z.tree.find(append(key[:buf.ends[depth]], '*', 0), NameInPlace(name)); e != "" {
+		return found{findWildcard, e}
+	}
+	return found{kind: findNothing}
 }
 
 // NameInPlace returns the canonical name in wire, an uncompressed wire name

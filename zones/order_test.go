@@ -240,7 +240,7 @@ func dumpZone(zone *Zone, nodes bool) string {
 	fmt.Fprintf(&text, "zone %s\n", zone.Origin().FQDN())
 	for n := range zone.tree.walk() {
 		if nodes {
-			fmt.Fprintf(&text, "%s claimed %v, %d children, wildcard %v\n", n.name.FQDN(), n.claimed, n.children, n.wildcard)
+			fmt.Fprintf(&text, "%s claimed %v\n", n.name.FQDN(), n.claimed)
 		}
 		if link := n.flattened(); link != nil && nodes {
 			fmt.Fprintf(&text, "flattened %s of %s\n", setLine(link.set), link.from)

@@ -9,8 +9,8 @@ import (
 
 // settleName settles one name and brings its zone, its reason on the wire and
 // the counts up to date. byObjects says that objects changed what they ask for
-// there, and not a zone file alone; outside is as noteAlias has it.
-func (t *Table) settleName(name Name, byObjects bool, result *Commit, outside map[Name]bool) {
+// there, and not a zone file alone.
+func (t *Table) settleName(name Name, byObjects bool, result *Commit) {
 	e := t.names[name]
 	if e == nil {
 		e = &entry{} // of static records alone
@@ -28,9 +28,9 @@ func (t *Table) settleName(name Name, byObjects bool, result *Commit, outside ma
 	t.noteHeld(e, settled.holding())
 	if b != nil {
 		was, link := b.update(name, &settled, byObjects, &result.Changes)
-		t.noteAlias(was, link, outside)
+		t.noteAlias(was, link)
 		t.pending[b] = struct{}{}
-		t.setReason(name, e, len(settled.sets) > 0 || link != nil || len(b.static[name]) > 0)
+		t.setReason(name, e, len(settled.sets) > 0 || link != nil || len(b.static.At(name)) > 0)
 	}
 	if len(e.claims) == 0 && len(e.skipped) == 0 {
 		delete(t.names, name)
@@ -132,7 +132,7 @@ func staticOf(b *building, name Name) []StaticSet {
 	if b == nil {
 		return nil
 	}
-	return b.static[name]
+	return b.static.At(name)
 }
 
 // arbitrate settles the contests between the claims on one name, and with what

@@ -54,6 +54,13 @@ func (s *Snapshot) Origins() []Name { return s.origins }
 
 // ZoneOf returns the zone with the longest origin that n lies in, or nil.
 func (s *Snapshot) ZoneOf(n Name) *Zone {
+	if len(s.origins) == 1 {
+		// As most servers have it: no hash is needed.
+		if n.In(s.origins[0]) {
+			return s.pages.at(0)
+		}
+		return nil
+	}
 	for rest := n; rest != ""; rest = rest.Parent() {
 		if i, ok := s.index[rest]; ok {
 			return s.pages.at(i)

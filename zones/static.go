@@ -1,9 +1,9 @@
 package zones
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
 )
 
 // A StaticSet is a record set that no object asks for: it comes from a zone
@@ -20,47 +20,102 @@ type staticKey struct{ origin, name Name }
 
 // SetStatic replaces all static records of a zone, which must be one of
 // Options.Origins; others are left out. The next Commit publishes them; it costs
-// the names that differ. Sets must lie in the zone, one of a name and type, data
-// in canonical order; the Table keeps them.
+// the names that differ. Nil takes them all away.
 //
 // At one name and type a static set stands in place of what objects claim, and
 // a static CNAME in place of all their claims. A static SOA and NS set at the
 // apex stand in place of those of the Origin; the serial starts from the SOA's
 // and goes on from there.
-func (t *Table) SetStatic(origin Name, sets []StaticSet) {
+func (t *Table) SetStatic(origin Name, next *Static) {
 	b := t.zones[origin]
 	if b == nil {
 		return
 	}
-	next := make(map[Name][]StaticSet, len(sets))
-	soa := StaticSet{}
-	for _, set := range sets {
-		switch {
-		case set.Type == TypeSOA:
-			soa = set
-		case set.Name.In(origin):
-			next[set.Name] = append(next[set.Name], set)
-		}
+	if next == nil || next.origin != origin {
+		next = &Static{origin: origin}
 	}
-	for name, sets := range next {
-		slices.SortFunc(sets, func(a, b StaticSet) int { return int(a.Type) - int(b.Type) })
-		same, moved := sameStatic(b.static[name], sets)
-		if !same || moved && t.names[name] != nil {
-			t.touchStatic(b, name)
-		}
+	old := b.static
+	if old == nil {
+		old = &Static{origin: origin}
 	}
-	for name := range b.static {
-		if next[name] == nil {
-			t.touchStatic(b, name)
-		}
-	}
-	was := findStatic(b.static[origin], TypeNS)
 	b.static = next
-	b.setSOA(soa)
+	// Beside objects' names, a changed file has its leaves to itself.
+	if len(t.names) == 0 || b.zone.negative == nil {
+		t.adopt(b)
+	} else {
+		for a, e := range differing(old.tree, next.tree) {
+			t.touchDifferent(b, old, a, e)
+		}
+	}
+	b.setSOA(next.soa)
 	t.pending[b] = struct{}{}
-	if is := findStatic(next[origin], TypeNS); (was == nil) != (is == nil) || was != nil && !was.equal(is.RRSet) {
+	was, is := findStatic(old.At(origin), TypeNS), findStatic(next.At(origin), TypeNS)
+	if (was == nil) != (is == nil) || was != nil && !was.equal(is.RRSet) {
 		t.setOwnNS(b, is)
 	}
+}
+
+// touchDifferent has the next commit settle the name of two entries of the zone
+// file anew, if their records differ, or if objects ask for the name and must
+// be told another place.
+func (t *Table) touchDifferent(b *building, old *Static, was, is packedNode) {
+	name := cmp.Or(was, is).name()
+	same, moved := sameStatic(old.unpack(was), b.static.unpack(is))
+	if !same || moved && t.names[name] != nil {
+		t.touchStatic(b, name)
+	}
+}
+
+// adopt makes the zone of its file's leaves, so that they are in memory once. Only
+// the names that the zone has records of its own for are settled by the next
+// commit, besides those that objects ask for: none of these may be in the zone yet.
+func (t *Table) adopt(b *building) {
+	was, _ := b.edit.commit()
+	b.edit = b.static.tree.edit(b.zone.origin.Name, b.static.cuts)
+	for name := range b.base {
+		old := was.get(name)
+		if old == nil {
+			old = &node{name: name}
+		}
+		b.edit.put(name, old.sets, old.claimed, old.alias)
+		t.touchStatic(b, name)
+	}
+	for old, next := range differing(was, b.static.tree) {
+		name := cmp.Or(old, next).name()
+		if b.base[name] != nil {
+			continue
+		}
+		t.replace(b, old.node(), next.node())
+	}
+	b.changed = true
+}
+
+// replace notes that one node of a zone stands in the place of another; either
+// may be nil.
+func (t *Table) replace(b *building, old, next *node) {
+	none := &node{}
+	old, next = cmp.Or(old, none), cmp.Or(next, none)
+	b.count(old.sets, -1)
+	b.count(next.sets, +1)
+	before := len(t.adopted)
+	for _, set := range next.sets {
+		if was := old.set(set.Type); was == nil || !was.equal(set) {
+			t.adopted = append(t.adopted, Change{Zone: b.zone.origin.Name, Old: was, New: set})
+		}
+	}
+	for _, set := range old.sets {
+		if next.set(set.Type) == nil {
+			t.adopted = append(t.adopted, Change{Zone: b.zone.origin.Name, Old: set})
+		}
+	}
+	if len(t.adopted) > before {
+		b.fileMoved = true
+	}
+	link := next.alias
+	if old.alias.equal(link) {
+		link = old.alias
+	}
+	t.noteAlias(old.alias, link)
 }
 
 // sameStatic reports whether two lists hold the same records, and whether these
@@ -93,17 +148,17 @@ func (t *Table) touchStatic(b *building, name Name) {
 }
 
 // settleStatic brings a name up to date whose static or own records changed.
-func (t *Table) settleStatic(key staticKey, result *Commit, outside map[Name]bool) {
+func (t *Table) settleStatic(key staticKey, result *Commit) {
 	b := t.zones[key.origin]
 	if t.zoneOf(key.name) == b {
 		if _, settled := t.dirty[key.name]; !settled {
-			t.settleName(key.name, false, result, outside)
+			t.settleName(key.name, false, result)
 		}
 		return
 	}
 	// At or below the origin of a child: no claim of an object stands here.
 	was, link := b.update(key.name, &settlement{}, false, &result.Changes)
-	t.noteAlias(was, link, outside)
+	t.noteAlias(was, link)
 	t.pending[b] = struct{}{}
 }
 
@@ -170,7 +225,7 @@ func (b *building) fileSerial() (serial uint32, ok bool) {
 func (b *building) soa(serial uint32) (soa, negative *RRSet) {
 	origin := b.zone.origin
 	if b.fileSOA.RRSet == nil {
-		if own := findStatic(b.static[origin.Name], TypeNS); own != nil {
+		if own := findStatic(b.static.At(origin.Name), TypeNS); own != nil {
 			origin.NS = []NameServer{{Name: own.Data[0].Target(TypeNS)}}
 		}
 		return origin.soa(serial)
@@ -221,7 +276,7 @@ func (b *building) staticSource(set *RRSet) string {
 	if set.Type == TypeSOA && b.fileSOA.RRSet != nil {
 		return b.fileSOA.From
 	}
-	if static := findStatic(b.static[set.Name], set.Type); static != nil {
+	if static := findStatic(b.static.At(set.Name), set.Type); static != nil {
 		return static.From
 	}
 	return ""

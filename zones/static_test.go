@@ -73,7 +73,7 @@ func TestStaticWins(t *testing.T) {
 		ask(corp.Child("free"), TypeA, "192.0.2.1"),
 	}})
 	table.SetReady(true, "")
-	table.SetStatic(corp, statics(t, "both.corp.test 60 A 192.0.2.9", "alias.corp.test 60 CNAME both.corp.test", "data.corp.test 60 TXT \"y\""))
+	table.SetStatic(corp, NewStatic(corp, slices.Values(statics(t, "both.corp.test 60 A 192.0.2.9", "alias.corp.test 60 CNAME both.corp.test", "data.corp.test 60 TXT \"y\""))))
 	commit := table.Commit(noon())
 	want := `corp.test 300 NS ns1.corp.test.
 corp.test 300 SOA ns1.corp.test. hostmaster.corp.test. 1700000000 300 60 604800 5
@@ -118,8 +118,8 @@ func TestStaticApex(t *testing.T) {
 	table := NewTable(Options{Origins: []Origin{{Name: corp}, {Name: sub, NS: []NameServer{{Name: sub.Child("ns1"), Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.53")}}}}}, DefaultTTL: 300})
 	table.SetReady(true, "")
 	before := zoneText(table.Commit(noon()).Snapshot.Zone(sub))
-	table.SetStatic(corp, statics(t, "sub.corp.test 60 DS 1 13 2 0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF", "x.sub.corp.test 60 A 192.0.2.4"))
-	table.SetStatic(sub, statics(t, "sub.corp.test 600 SOA a.sub.corp.test. b.sub.corp.test. 7 1 2 3 60", "sub.corp.test 600 NS ns.sub.corp.test", "ns.sub.corp.test 600 A 192.0.2.1"))
+	table.SetStatic(corp, NewStatic(corp, slices.Values(statics(t, "sub.corp.test 60 DS 1 13 2 0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF", "x.sub.corp.test 60 A 192.0.2.4"))))
+	table.SetStatic(sub, NewStatic(sub, slices.Values(statics(t, "sub.corp.test 600 SOA a.sub.corp.test. b.sub.corp.test. 7 1 2 3 60", "sub.corp.test 600 NS ns.sub.corp.test", "ns.sub.corp.test 600 A 192.0.2.1"))))
 	snap := table.Commit(noon().Add(time.Second)).Snapshot
 	// The file's serial is lower than what was served, so that it steps.
 	want := "sub.corp.test 600 NS ns.sub.corp.test.\nsub.corp.test 600 SOA a.sub.corp.test. b.sub.corp.test. 1700000001 1 2 3 60\nns.sub.corp.test 600 A 192.0.2.1\n"
@@ -165,20 +165,20 @@ func TestStaticSerials(t *testing.T) {
 		do   func()
 		want uint32
 	}{
-		{"the file's own", func() { table.SetStatic(corp, file(7, "192.0.2.1")) }, 7},
-		{"nothing new", func() { table.SetStatic(corp, file(7, "192.0.2.1")) }, 7},
+		{"the file's own", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(7, "192.0.2.1")))) }, 7},
+		{"nothing new", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(7, "192.0.2.1")))) }, 7},
 		{"an object that loses changes nothing", func() {
 			table.Put(Object{Owner: owner, Claims: []Claim{ask(corp.Child("www"), TypeA, "192.0.2.2")}})
 		}, 7},
-		{"a higher one in the file", func() { table.SetStatic(corp, file(8, "192.0.2.2")) }, 8},
+		{"a higher one in the file", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(8, "192.0.2.2")))) }, 8},
 		{"an object", func() {
 			table.Put(Object{Owner: owner, Claims: []Claim{ask(corp.Child("a"), TypeA, "192.0.2.2")}})
 		}, 1_700_000_004},
-		{"a lower one in the file", func() { table.SetStatic(corp, file(9, "192.0.2.3")) }, 1_700_000_005},
-		{"no records but another SOA", func() { table.SetStatic(corp, file(10, "192.0.2.3")) }, 1_700_000_006},
-		{"a much higher one, by the circle of RFC 1982 lower", func() { table.SetStatic(corp, file(high, "192.0.2.3")) }, 1_700_000_007},
+		{"a lower one in the file", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(9, "192.0.2.3")))) }, 1_700_000_005},
+		{"no records but another SOA", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(10, "192.0.2.3")))) }, 1_700_000_006},
+		{"a much higher one, by the circle of RFC 1982 lower", func() { table.SetStatic(corp, NewStatic(corp, slices.Values(file(high, "192.0.2.3")))) }, 1_700_000_007},
 		{"a higher one and an object", func() {
-			table.SetStatic(corp, file(2_026_010_101, "192.0.2.4"))
+			table.SetStatic(corp, NewStatic(corp, slices.Values(file(2_026_010_101, "192.0.2.4"))))
 			table.Delete(owner)
 		}, 2_026_010_101},
 		{"an object again", func() {
@@ -232,7 +232,7 @@ func TestStaticHistory(t *testing.T) {
 		for range 6 {
 			origin := w.origins[random.IntN(len(w.origins))].Name
 			final[origin] = drawStatics(t, random, origin)
-			stepwise.SetStatic(origin, final[origin])
+			stepwise.SetStatic(origin, NewStatic(origin, slices.Values(final[origin])))
 			if random.IntN(2) == 0 && len(objects) > 0 {
 				stepwise.Put(objects[0])
 				objects = objects[1:]
@@ -247,7 +247,7 @@ func TestStaticHistory(t *testing.T) {
 		}
 		atOnce := w.table()
 		for origin, sets := range final {
-			atOnce.SetStatic(origin, sets)
+			atOnce.SetStatic(origin, NewStatic(origin, slices.Values(sets)))
 		}
 		stepwise.SetReady(true, "")
 		atOnce.SetReady(true, "")

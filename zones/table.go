@@ -60,10 +60,12 @@ type Table struct {
 	// zones with something to publish or a serial to step.
 	dirtyStatic map[staticKey]struct{}
 	pending     map[*building]struct{}
-	index       map[Name]int // places of the zones in pages; frozen
-	pages       pages        // of the last snapshot
-	servers     map[Name]int // name servers, by how many zones have them of their Origin
-	outside     map[Name]int // how many names lead to an outside target
+	index       map[Name]int  // places of the zones in pages; frozen
+	pages       pages         // of the last snapshot
+	servers     map[Name]int  // name servers, by how many zones have them of their Origin
+	outside     map[Name]int  // how many names lead to an outside target
+	needed      map[Name]bool // which of the targets noted since were needed at the last commit
+	adopted     []Change      // by zone files since the last commit
 	reasons     *iradix.Txn[reason]
 	counts      counts
 
@@ -110,6 +112,7 @@ func NewTable(options Options) *Table {
 		reasons: iradix.New[reason]().Txn(),
 		counts:  newCounts(),
 		outside: map[Name]int{},
+		needed:  map[Name]bool{},
 		stale:   true,
 		waiting: "the first synchronisation",
 
@@ -308,17 +311,17 @@ type Change struct {
 // the snapshot to be published. now gives the serials: a zone whose records
 // changed gets max(serial+1, now), at most once a second (DESIGN, serials).
 func (t *Table) Commit(now time.Time) Commit {
-	var result Commit
-	outside := map[Name]bool{}
+	result := Commit{Changes: t.adopted}
+	t.adopted = nil
 	for name := range t.dirty {
 		result.Names = append(result.Names, name)
-		t.settleName(name, true, &result, outside)
+		t.settleName(name, true, &result)
 	}
 	for key := range t.dirtyStatic {
 		result.Names = append(result.Names, key.name)
-		t.settleStatic(key, &result, outside)
+		t.settleStatic(key, &result)
 	}
-	result.outsideChanges(t, outside)
+	result.outsideChanges(t)
 	if len(t.dirty) > 0 || len(t.dirtyStatic) > 0 {
 		t.stale = true
 		t.dirty = map[Name]struct{}{}

@@ -100,9 +100,9 @@ func (t *Table) Outside() []Name {
 	return names
 }
 
-// noteAlias keeps count of how many names lead to each outside target. before
-// notes which targets were needed when the commit began.
-func (t *Table) noteAlias(old, next *alias, before map[Name]bool) {
+// noteAlias keeps count of how many names lead to each outside target, and notes
+// which targets were needed after the last commit.
+func (t *Table) noteAlias(old, next *alias) {
 	count := func(a *alias, by int) {
 		if a == nil {
 			return
@@ -111,8 +111,8 @@ func (t *Table) noteAlias(old, next *alias, before map[Name]bool) {
 		if t.zoneOf(target) != nil {
 			return
 		}
-		if _, noted := before[target]; !noted {
-			before[target] = t.outside[target] > 0
+		if _, noted := t.needed[target]; !noted {
+			t.needed[target] = t.outside[target] > 0
 		}
 		if t.outside[target] += by; t.outside[target] == 0 {
 			delete(t.outside, target)
@@ -125,8 +125,8 @@ func (t *Table) noteAlias(old, next *alias, before map[Name]bool) {
 }
 
 // outsideChanges fills in which outside targets came and went.
-func (c *Commit) outsideChanges(t *Table, before map[Name]bool) {
-	for name, was := range before {
+func (c *Commit) outsideChanges(t *Table) {
+	for name, was := range t.needed {
 		switch needed := t.outside[name] > 0; {
 		case needed && !was:
 			c.Wanted = append(c.Wanted, name)
@@ -134,4 +134,5 @@ func (c *Commit) outsideChanges(t *Table, before map[Name]bool) {
 			c.Unwanted = append(c.Unwanted, name)
 		}
 	}
+	clear(t.needed)
 }

@@ -1,33 +1,37 @@
 package zones
 
 import (
+	"encoding/binary"
 	"iter"
-	"sort"
-
-	iradix "github.com/hashicorp/go-immutable-radix/v2"
+	"strings"
 )
 
-// A tree holds the nodes of one zone in a persistent radix tree: a change
-// copies the path to what it touches and shares the rest with every older
-// snapshot. Nobody outside this file knows its structure.
+// A tree holds the nodes of one zone in a persistent B+tree in canonical order: a
+// change copies a leaf and the path to it, and shares the rest with every older
+// snapshot. Nobody outside of this file and apply.go knows its structure.
 //
 // The key of a name is its labels from the right, each with the octets 0 and 1
 // escaped and closed by a 0, so that the order of keys is the canonical order
 // of names and the key of an ancestor is a prefix of its descendants' keys.
 type tree struct {
-	radix *iradix.Tree[*node]
+	root      *branch // nil where there are no nodes
+	nodes     int
+	wildcards int // nodes whose leftmost label is an asterisk
+	// exact finds nodes as they were when it was made; nil where there is none.
+	// changed has those that are others since, and those that are gone.
+	exact   *exact
+	changed *tree
 }
 
 // A node is one existing name: one with record sets, one that an object claims
 // without records, or an empty non-terminal (RFC 4592 section 2.2.2): what has
-// descendants is a node, always. Nodes are frozen once in a tree.
+// descendants is a node, always. In a tree it stands as an entry; a node is a
+// copy with memory of its own.
 type node struct {
-	name     Name
-	sets     []*RRSet // sorted by type
-	children int32    // direct children
-	claimed  bool     // claimed by an object, with or without records
-	wildcard bool     // a child "*" exists
-	alias    *alias   // the CNAME, whether it is among the sets or flattened; else nil
+	name    Name
+	sets    []*RRSet // sorted by type
+	claimed bool     // claimed by an object, with or without records
+	alias   *alias   // the CNAME, whether it is among the sets or flattened; else nil
 }
 
 func (n *node) set(t Type) *RRSet {
@@ -39,6 +43,9 @@ func (n *node) set(t Type) *RRSet {
 	return nil
 }
 
+// empty reports whether nothing stands at the node.
+func (n *node) empty() bool { return len(n.sets) == 0 && !n.claimed }
+
 // isCut reports whether the node stops a lookup on its way down: a zone cut
 // below the apex (RFC 1034 section 4.2.1), or a DNAME (RFC 6672).
 func (n *node) isCut(apex Name) bool {
@@ -49,6 +56,8 @@ func (n *node) isCut(apex Name) bool {
 type keyBuffer struct {
 	octets [2 * maxNameOctets]byte
 	ends   [128]uint16 // ends[i]: the length of the key of the name's last i labels
+	starts [128]uint8  // where the name's labels start, leftmost first
+	labels int
 }
 
 // key returns the key of n; valid until the next call.
@@ -56,25 +65,56 @@ func (k *keyBuffer) key(n Name) []byte { return k.octets[:k.fill(n)] }
 
 // fill computes the key of n and the ends of its ancestors' keys.
 func (k *keyBuffer) fill(n Name) int {
-	var starts [128]uint8
-	labels := labelStarts(n, &starts)
+	k.labels = labelStarts(n, &k.starts)
 	w := 0
-	for i := labels - 1; i >= 0; i-- {
-		start := int(starts[i])
-		for _, c := range []byte(n[start+1 : start+1+int(n[start])]) {
+	for i := k.labels - 1; i >= 0; i-- {
+		start := int(k.starts[i])
+		label := n[start+1 : start+1+int(n[start])]
+		// Nearly no label needs an escape.
+		from := w
+		w += copy(k.octets[w:], label)
+		for _, c := range k.octets[from:w] {
 			if c <= 1 {
-				k.octets[w] = 1
-				w++
-				c++
+				w = k.escape(from, string(label))
+				break
 			}
-			k.octets[w] = c
-			w++
 		}
 		k.octets[w] = 0
 		w++
-		k.ends[labels-i] = uint16(w)
+		k.ends[k.labels-i] = uint16(w)
 	}
 	return w
+}
+
+// escape writes a label that holds the octets 0 or 1 at w, and returns where it
+// ends.
+func (k *keyBuffer) escape(w int, label string) int {
+	for i := range len(label) {
+		c := label[i]
+		if c <= 1 {
+			k.octets[w] = 1
+			w++
+			c++
+		}
+		k.octets[w] = c
+		w++
+	}
+	return w
+}
+
+// AppendKey appends the name's key to buf: names order canonically (RFC 4034
+// section 6.1) as their keys do octet by octet.
+func (n Name) AppendKey(buf []byte) []byte {
+	var keys keyBuffer
+	return append(buf, keys.key(n)...)
+}
+
+// suffix returns the last labels of the name whose key was made last.
+func (k *keyBuffer) suffix(n Name, labels int) Name {
+	if labels == 0 {
+		return Root
+	}
+	return n[k.starts[k.labels-labels]:]
 }
 
 // wildcardKey returns the key of the wildcard directly below n.
@@ -84,13 +124,157 @@ func (k *keyBuffer) wildcardKey(n Name) []byte {
 	return k.octets[:w+2]
 }
 
-func newTree() tree { return tree{iradix.New[*node]()} }
+// branchKids is how many branches or leaves stand below a branch at most.
+const branchKids = 64
+
+// A branch is an inner node of the tree. It never changes.
+type branch struct {
+	// index is what a search reads, in few cache lines: the octets that all bounds
+	// but the first begin with; for each bound the eight behind these, its head;
+	// and for each the eight behind that.
+	index  string
+	prefix int // how many octets all bounds but the first begin with
+	// One of them is nil.
+	leaves   []leaf
+	branches []*branch
+	// bounds[i] is above all keys of kid i-1 and not above those of kid i; what
+	// stands below bounds[1] is in kid 0.
+	bounds []string
+}
+
+// head returns the eight octets at the start of key as a number that orders like
+// them.
+func head[T string | []byte](key T) (h uint64) {
+	if len(key) >= 8 {
+		key = key[:8]
+		return uint64(key[0])<<56 | uint64(key[1])<<48 | uint64(key[2])<<40 | uint64(key[3])<<32 |
+			uint64(key[4])<<24 | uint64(key[5])<<16 | uint64(key[6])<<8 | uint64(key[7])
+	}
+	for i := range len(key) {
+		h |= uint64(key[i]) << (56 - 8*i)
+	}
+	return h
+}
+
+// makeIndex fills in index and prefix.
+func (b *branch) makeIndex() {
+	n := len(b.bounds)
+	if n < 2 {
+		return
+	}
+	first, last := b.bounds[1], b.bounds[n-1]
+	for b.prefix < len(first) && b.prefix < len(last) && first[b.prefix] == last[b.prefix] {
+		b.prefix++
+	}
+	index := append(make([]byte, 0, b.prefix+16*n), first[:b.prefix]...)
+	for _, bound := range b.bounds {
+		index = binary.BigEndian.AppendUint64(index, headAt(bound, b.prefix))
+	}
+	for _, bound := range b.bounds {
+		index = binary.BigEndian.AppendUint64(index, headAt(bound, b.prefix+8))
+	}
+	b.index = string(index)
+}
+
+// headAt returns the head of what follows at in a key.
+func headAt[T string | []byte](key T, at int) uint64 { return head(key[min(at, len(key)):]) }
+
+// kid returns the place of the kid in which the key stands, if it stands
+// anywhere.
+func (b *branch) kid(key []byte) int {
+	n := len(b.bounds)
+	if n == 1 {
+		return 0
+	}
+	prefix, heads := b.index[:b.prefix], b.index[b.prefix:]
+	if len(key) < len(prefix) || string(key[:len(prefix)]) != prefix {
+		if string(key) < prefix {
+			return 0
+		}
+		return n - 1
+	}
+	h := head(key[len(prefix):])
+	low, high := 0, n-1
+	for low < high {
+		middle := int(uint(low+high+1) / 2)
+		at := head(heads[8*middle:])
+		if at < h || at == h && b.notAbove(middle, heads, key) {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}
+
+// notAbove reports whether a bound whose head is the key's is not above it.
+func (b *branch) notAbove(i int, heads string, key []byte) bool {
+	at, h := head(heads[8*(len(b.bounds)+i):]), headAt(key, b.prefix+8)
+	if at != h {
+		return at < h
+	}
+	return b.bounds[i] <= string(key)
+}
+
+// find returns the node of a name, whose key is key; "" where there is none.
+func (t tree) find(key []byte, name Name) packedNode {
+	if t.exact != nil {
+		if t.changed != nil {
+			if e := t.changed.search(key, name); e != "" {
+				if e.has(isGone) {
+					return ""
+				}
+				return e
+			}
+		}
+		if e, sure := t.exact.find(name); sure {
+			return e
+		}
+	}
+	return t.search(key, name)
+}
+
+// search is find by way of the branches.
+func (t tree) search(key []byte, name Name) packedNode {
+	b := t.root
+	if b == nil {
+		return ""
+	}
+	for b.branches != nil {
+		b = b.branches[b.kid(key)]
+	}
+	return b.leaves[b.kid(key)].find(name, tagOf(name))
+}
+
+// packed returns the node of a name, or "".
+func (t tree) packed(n Name) packedNode {
+	var buf keyBuffer
+	return t.find(buf.key(n), n)
+}
 
 // get returns the node of n, or nil.
-func (t tree) get(n Name) *node {
-	var buf keyBuffer
-	found, _ := t.radix.Get(buf.key(n))
-	return found
+func (t tree) get(n Name) *node { return t.packed(n).node() }
+
+// before returns the last entry whose key stands before key, or "".
+func (t tree) before(key []byte) packedNode {
+	if t.root == nil {
+		return ""
+	}
+	return t.root.before(key)
+}
+
+func (b *branch) before(key []byte) packedNode {
+	// At the most the kid to the left must be looked at, too: none is empty.
+	for i := b.kid(key); i >= 0; i-- {
+		if b.branches != nil {
+			if e := b.branches[i].before(key); e != "" {
+				return e
+			}
+		} else if at, _ := b.leaves[i].search(key); at > 0 {
+			return b.leaves[i].at(at - 1)
+		}
+	}
+	return ""
 }
 
 // walk yields the nodes in canonical order.
@@ -100,114 +284,62 @@ func (t tree) walk() iter.Seq[*node] { return t.walkFrom("") }
 // stand before the name.
 func (t tree) walkFrom(name Name) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
-		it := t.radix.Root().Iterator()
-		if name != "" {
-			var buf keyBuffer
-			it.SeekLowerBound(buf.key(name))
-		}
-		for {
-			_, n, ok := it.Next()
-			if !ok || !yield(n) {
+		for e := range t.entries(name) {
+			if !yield(e.node()) {
 				return
 			}
 		}
 	}
 }
 
-// An edit gathers changes to a tree; commit gives the new one. The old tree
-// stays as it was.
-type edit struct {
-	txn  *iradix.Txn[*node]
-	apex Name
-	cuts int // nodes for which isCut holds
-	buf  keyBuffer
-}
-
-func (t tree) edit(apex Name, cuts int) *edit {
-	return &edit{txn: t.radix.Txn(), apex: apex, cuts: cuts}
-}
-
-func (e *edit) commit() tree { return tree{e.txn.Commit()} }
-
-func (e *edit) get(n Name) *node {
-	found, _ := e.txn.Get(e.buf.key(n))
-	return found
-}
-
-func (e *edit) insert(n *node) {
-	// The tree keeps the key: it needs memory of its own.
-	e.txn.Insert(append([]byte(nil), e.buf.key(n.name)...), n)
-}
-
-// put gives the name these sets (sorted by type), that claim and that alias; old
-// is its node until now, or nil. Without sets and claim, the node stays only as long as it has
-// descendants.
-func (e *edit) put(name Name, old *node, sets []*RRSet, claimed bool, link *alias) {
-	if old == nil && len(sets) == 0 && !claimed {
-		return
-	}
-	next := &node{name: name, sets: sets, claimed: claimed, alias: link}
-	if old != nil {
-		next.children, next.wildcard = old.children, old.wildcard
-		if old.isCut(e.apex) {
-			e.cuts--
-		}
-	}
-	if next.isCut(e.apex) {
-		e.cuts++
-	}
-	if len(sets) == 0 && !claimed && next.children == 0 && name != e.apex {
-		e.remove(name)
-		return
-	}
-	e.insert(next)
-	if old == nil {
-		e.addChild(name)
-	}
-}
-
-// addChild tells the parent of a new node of it, and makes the empty
-// non-terminals on the way to the apex.
-func (e *edit) addChild(name Name) {
-	for name != e.apex {
-		parent := name.Parent()
-		next := &node{name: parent}
-		old := e.get(parent)
-		if old != nil {
-			*next = *old
-		}
-		next.children++
-		next.wildcard = next.wildcard || name.IsWildcard()
-		e.insert(next)
-		if old != nil {
+// entries is walkFrom without copies.
+func (t tree) entries(from Name) iter.Seq[packedNode] {
+	return func(yield func(packedNode) bool) {
+		if t.root == nil {
 			return
 		}
-		name = parent
+		var buf keyBuffer
+		t.root.walk(buf.key(from), yield)
 	}
 }
 
-// remove deletes the node and the empty non-terminals that it leaves without
-// descendants.
-func (e *edit) remove(name Name) {
-	for {
-		e.txn.Delete(e.buf.key(name))
-		if name == e.apex {
-			return
+// walk yields the entries from the key on; the empty key stands before all. It
+// reports whether to go on.
+func (b *branch) walk(from []byte, yield func(packedNode) bool) bool {
+	for i := b.kid(from); i < len(b.bounds); i++ {
+		if b.branches != nil {
+			if !b.branches[i].walk(from, yield) {
+				return false
+			}
+		} else {
+			at, _ := b.leaves[i].search(from)
+			for l := b.leaves[i]; at < l.len(); at++ {
+				if !yield(l.at(at)) {
+					return false
+				}
+			}
 		}
-		parent := name.Parent()
-		next := *e.get(parent)
-		next.children--
-		if name.IsWildcard() {
-			next.wildcard = false
-		}
-		if next.children > 0 || len(next.sets) > 0 || next.claimed || parent == e.apex {
-			e.insert(&next)
-			return
-		}
-		name = parent
+		from = nil
 	}
+	return true
 }
 
-func sortSets(sets []*RRSet) {
-	sort.Slice(sets, func(i, j int) bool { return sets[i].Type < sets[j].Type })
+// hasBelow reports whether a node stands below the name.
+func (t tree) hasBelow(name Name) bool {
+	for e := range t.entries(name) {
+		if !e.is(name) {
+			return e.name().In(name)
+		}
+	}
+	return false
+}
+
+// shortest returns the shortest key that is above low and not above high.
+func shortest(low, high string) string {
+	same := 0
+	for same < len(low) && same < len(high) && low[same] == high[same] {
+		same++
+	}
+	// low stands before high: so high goes on here.
+	return strings.Clone(high[:same+1])
 }

@@ -89,7 +89,7 @@ type Zone struct {
 	serial   uint32
 	negative *RRSet
 	tree     tree
-	cuts     int
+	cuts     tree         // of the nodes that stop a lookup; see edit
 	flats    int          // flattened names
 	records  map[Type]int // records by type, for metrics; frozen
 }
@@ -118,7 +118,7 @@ func (z *Zone) RRSets() iter.Seq[*RRSet] {
 }
 
 // Names counts the zone's nodes, empty non-terminals included.
-func (z *Zone) Names() int { return z.tree.radix.Len() }
+func (z *Zone) Names() int { return z.tree.nodes }
 
 // Records counts the zone's records by type. The map is the caller's.
 func (z *Zone) Records() map[Type]int { return maps.Clone(z.records) }
