@@ -132,8 +132,8 @@ func sameShape(old, next *mirror.Record) bool {
 }
 
 func isAlias(r *mirror.Record) bool {
-	_, alias := r.Option(mirror.OptionAlias)
-	return alias
+	value, there := r.Option(mirror.OptionAlias)
+	return there && value != "false"
 }
 
 // read returns the record set as it was read or written last. Its name is written

@@ -31,7 +31,9 @@ type fakeZone struct {
 	private  bool
 	tags     map[string]string
 	sets     map[fakeKey]fakeSet
-	extra    int64 // by how much the count is wrong
+	at       map[string][]fakeKey // by name
+	order    []fakeSet            // all in the order of a listing; nil where that must be found anew
+	extra    int64                // by how much the count is wrong
 }
 
 // A call is one request. n counts the calls of its operation from 1.
@@ -65,11 +67,11 @@ func newFake(t *testing.T, list ...string) *fake {
 	f := &fake{}
 	for _, text := range list {
 		fields := strings.Fields(text)
-		zone := &fakeZone{id: fields[0], name: fields[1] + ".", private: len(fields) > 2, tags: map[string]string{}, sets: map[fakeKey]fakeSet{}}
+		zone := &fakeZone{id: fields[0], name: fields[1] + ".", private: len(fields) > 2, tags: map[string]string{}}
 		ttl := int64(172800)
 		for kind, value := range map[string]string{"NS": "ns-1.example.net.", "SOA": "ns-1.example.net. hostmaster.example.net. 1 7200 900 1209600 86400"} {
 			set := fakeSet{Name: encoded(zone.name), Type: kind, TTL: &ttl, Values: &fakeValues{[]string{value}}}
-			zone.sets[set.key()] = set
+			zone.put(set)
 		}
 		f.zones = append(f.zones, zone)
 	}
@@ -251,12 +253,13 @@ func (z *fakeZone) list(r *http.Request) any {
 }
 
 func (z *fakeZone) sorted() []fakeSet {
-	var all []fakeSet
-	for _, set := range z.sets {
-		all = append(all, set)
+	if z.order == nil {
+		for _, set := range z.sets {
+			z.order = append(z.order, set)
+		}
+		slices.SortFunc(z.order, func(a, b fakeSet) int { return a.key().compare(b.key()) })
 	}
-	slices.SortFunc(all, func(a, b fakeSet) int { return a.key().compare(b.key()) })
-	return all
+	return z.order
 }
 
 func (f *failure) write(w http.ResponseWriter) {

@@ -128,12 +128,44 @@ type fakeKey struct{ name, kind, set string }
 func (s *fakeSet) key() fakeKey { return fakeKey{s.Name, s.Type, s.SetIdentifier} }
 
 func (k fakeKey) compare(other fakeKey) int {
-	reversed := func(name string) string {
-		labels := strings.Split(name, ".")
-		slices.Reverse(labels)
-		return strings.Join(labels, "\x00")
+	return cmp.Or(compareNames(k.name, other.name), cmp.Compare(k.kind, other.kind), cmp.Compare(k.set, other.set))
+}
+
+// compareNames orders names label by label from the right.
+func compareNames(a, b string) int {
+	for a != "" && b != "" {
+		var x, y string
+		a, x = lastLabel(a)
+		b, y = lastLabel(b)
+		if x != y {
+			return cmp.Compare(x, y)
+		}
 	}
-	return cmp.Or(cmp.Compare(reversed(k.name), reversed(other.name)), cmp.Compare(k.kind, other.kind), cmp.Compare(k.set, other.set))
+	return cmp.Compare(len(a), len(b))
+}
+
+func lastLabel(name string) (rest, label string) {
+	name = strings.TrimSuffix(name, ".")
+	i := strings.LastIndexByte(name, '.')
+	return name[:i+1], name[i+1:]
+}
+
+// put and drop keep what is known of the sets in step.
+func (z *fakeZone) put(set fakeSet) {
+	key := set.key()
+	if z.sets == nil {
+		z.sets, z.at = map[fakeKey]fakeSet{}, map[string][]fakeKey{}
+	}
+	if _, there := z.sets[key]; !there {
+		z.at[key.name] = append(slices.Clone(z.at[key.name]), key)
+	}
+	z.sets[key], z.order = set, nil
+}
+
+func (z *fakeZone) drop(key fakeKey) {
+	z.at[key.name] = slices.DeleteFunc(slices.Clone(z.at[key.name]), func(k fakeKey) bool { return k == key })
+	delete(z.sets, key)
+	z.order = nil
 }
 
 // encoded is a name as replies have it: in lower case, escaped, with a final dot.
@@ -178,14 +210,14 @@ func (z *fakeZone) apply(changes []fakeChange) (messages []string) {
 	if chars > 32000 {
 		return []string{"Number of characters limit of 32000 exceeded."}
 	}
-	before := maps.Clone(z.sets)
+	sets, at := maps.Clone(z.sets), maps.Clone(z.at)
 	for i := range changes {
 		if message := z.applyOne(&changes[i]); message != "" {
 			messages = append(messages, message)
 		}
 	}
 	if len(messages) > 0 {
-		z.sets = before
+		z.sets, z.at, z.order = sets, at, nil
 	}
 	return messages
 }
@@ -207,7 +239,7 @@ func (z *fakeZone) applyOne(change *fakeChange) string {
 		case !reflect.DeepEqual(have, set):
 			return "Tried to delete resource record set " + words + " but the values provided do not match the current values"
 		}
-		delete(z.sets, key)
+		z.drop(key)
 		return ""
 	case "CREATE":
 		if there {
@@ -221,7 +253,7 @@ func (z *fakeZone) applyOne(change *fakeChange) string {
 	if message := z.illegal(&set); message != "" {
 		return message
 	}
-	z.sets[key] = set
+	z.put(set)
 	return ""
 }
 
@@ -230,9 +262,9 @@ func (z *fakeZone) illegal(set *fakeSet) string {
 	if !strings.HasSuffix("."+set.Name, "."+z.name) {
 		return fmt.Sprintf("RRSet with DNS name %s is not permitted in zone %s", set.Name, z.name)
 	}
-	for _, other := range z.sets {
+	for _, key := range z.at[set.Name] {
+		other := z.sets[key]
 		switch {
-		case other.Name != set.Name:
 		case other.Type != set.Type && (other.Type == "CNAME" || set.Type == "CNAME"):
 			return fmt.Sprintf("RRSet of type %s with DNS name %s is not permitted as it conflicts with other records with the same DNS name in zone %s", set.Type, set.Name, z.name)
 		case other.Type == set.Type && other.SetIdentifier != set.SetIdentifier && other.policy() != set.policy():

@@ -49,6 +49,7 @@ func (n *normalizer) normalize(zone mirror.Zone, want mirror.Record) ([]mirror.R
 	if err := check(&zone, &plain); err != nil {
 		return nil, err
 	}
+	plain.Options = n.marked(&plain)
 	return []mirror.Record{plain}, nil
 }
 
@@ -83,10 +84,31 @@ func (n *normalizer) aliasTypes(want *mirror.Record) ([]zones.Type, error) {
 	case n.preferCNAME || len(want.Targets) != 1:
 		return nil, nil
 	}
-	if target, err := zones.ParseName(want.Targets[0]); err == nil && n.aliases.of(target) != "" {
+	if n.tempting(want) {
 		return both, nil
 	}
 	return nil, nil
+}
+
+// tempting reports whether a record is a CNAME that would be made an alias unless
+// its object asks for none.
+func (n *normalizer) tempting(r *mirror.Record) bool {
+	if r.Type != zones.TypeCNAME || n.preferCNAME || len(r.Targets) != 1 {
+		return false
+	}
+	target, err := zones.ParseName(r.Targets[0])
+	return err == nil && n.aliases.of(target) != ""
+}
+
+// marked are the options of a record that isn't an alias. One that could be says
+// so, since its normal form would become an alias otherwise.
+func (n *normalizer) marked(r *mirror.Record) []zones.Option {
+	if !n.tempting(r) {
+		return r.Options
+	}
+	list := append(slices.Clone(r.Options), zones.Option{Key: mirror.OptionAlias, Value: "false"})
+	sortOptions(list)
+	return list
 }
 
 func isAddress(text string) bool {

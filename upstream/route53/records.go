@@ -144,6 +144,7 @@ func (n *normalizer) record(zone *mirror.Zone, h *hosted, set *types.ResourceRec
 		for _, value := range set.ResourceRecords {
 			r.Targets = append(r.Targets, readTarget(kind, aws.ToString(value.Value)))
 		}
+		r.Options = n.marked(&r)
 	}
 	if set.TTL != nil {
 		r.TTL = zones.TTL{Seconds: uint32(min(max(*set.TTL, 0), maxTTL)), Set: true}
