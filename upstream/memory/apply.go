@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, zone mirror.Zone, batch []mirror.Grou
 	if err := s.fits(batch); err != nil {
 		return mirror.Fail(batch, err)
 	}
-	if fault.Err != nil && !fault.Applied && (s.limits.Atomic || fault.Groups == 0) {
+	if fault.Err != nil && !fault.Applied && (s.limits.Atomic || fault.Groups+fault.Part == 0) {
 		return mirror.Fail(batch, fault.Err)
 	}
 	results := s.write(held, batch, fault)
@@ -37,6 +37,9 @@ func (s *Store) write(held content, batch []mirror.Group, fault Fault) []mirror.
 	failed := false
 	for i := range batch {
 		if !s.limits.Atomic && fault.Err != nil && !fault.Applied && i >= fault.Groups {
+			part := batch[i]
+			part.Changes = part.Changes[:min(fault.Part, len(part.Changes))]
+			s.writeGroup(held, &part, before)
 			break
 		}
 		if fault.Bad != nil {

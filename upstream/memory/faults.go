@@ -34,6 +34,8 @@ type Fault struct {
 	// Groups says that only that many groups of the batch are written before Err
 	// is returned, where the cloud has no transactions.
 	Groups int
+	// Part says that of the group after these so many changes are written, too.
+	Part int
 	// Before is called before anything is done, without the Store's lock: another
 	// hand edits the zone between plan and write.
 	Before func()

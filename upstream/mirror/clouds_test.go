@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/clusterzone/clusterzone/upstream/memory"
 	"github.com/clusterzone/clusterzone/upstream/mirror"
@@ -33,6 +34,34 @@ func (s stubborn) Apply(ctx context.Context, zone mirror.Zone, batch []mirror.Gr
 		for _, change := range batch[i].Changes {
 			if change.Verb == mirror.Update && !change.Ownership {
 				return s.Store.Apply(ctx, zone, []mirror.Group{{Name: batch[i].Name}})
+			}
+		}
+	}
+	return s.Store.Apply(ctx, zone, batch)
+}
+
+// A stopwatch notes the deletions that come more than a minute after a listing.
+type stopwatch struct {
+	*memory.Store
+	listed        time.Time // Run's goroutine's own
+	deletes, late atomic.Int32
+}
+
+// Records implements mirror.Provider.
+func (s *stopwatch) Records(ctx context.Context, zone mirror.Zone) ([]mirror.Record, error) {
+	s.listed = time.Now()
+	return s.Store.Records(ctx, zone)
+}
+
+// Apply implements mirror.Provider.
+func (s *stopwatch) Apply(ctx context.Context, zone mirror.Zone, batch []mirror.Group) []mirror.Result {
+	for i := range batch {
+		for _, change := range batch[i].Changes {
+			if change.Verb == mirror.Delete && !change.Ownership {
+				s.deletes.Add(1)
+				if time.Since(s.listed) > time.Minute {
+					s.late.Add(1)
+				}
 			}
 		}
 	}

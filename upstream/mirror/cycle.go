@@ -15,15 +15,18 @@ import (
 // cycle lists, plans and writes all zones once, and returns when the next complete
 // cycle is due.
 func (m *Mirror) cycle(ctx context.Context) time.Time {
-	m.mu.Lock()
-	m.full = false
-	clear(m.names) // a complete cycle sees them all
-	m.mu.Unlock()
+	m.askMu.Lock()
+	all, names := m.full, m.names
+	m.full, m.names = false, map[zones.Name]bool{} // a complete cycle sees them all
+	m.askMu.Unlock()
 	start := time.Now()
 	next := start.Add(m.options.Interval + time.Duration((m.jitter()-0.5)*float64(m.options.Interval)/5))
 	wanted, ok := m.wanted(nil)
 	if ok {
-		next = m.cycleZones(ctx, &wanted, next)
+		var left bool
+		if next, left = m.cycleZones(ctx, &wanted, next, all); left {
+			m.Notify(slices.Collect(maps.Keys(names)))
+		}
 	}
 	m.mu.Lock()
 	m.status.NextCycle = next
@@ -39,7 +42,8 @@ func (m *Mirror) wanted(names []zones.Name) (wanted Wanted, ok bool) {
 			why = "another process writes: " + who
 			m.mu.Lock()
 			for _, z := range m.zones {
-				z.listed = time.Time{} // what the other one writes isn't known here
+				// What the other one writes isn't known here.
+				z.listed, z.retryAt, z.fails = time.Time{}, time.Time{}, 0
 			}
 			m.mu.Unlock()
 		}
@@ -58,20 +62,28 @@ func (m *Mirror) wanted(names []zones.Name) (wanted Wanted, ok bool) {
 	return wanted, why == ""
 }
 
-func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time) time.Time {
+// cycleZones goes through the zones that are due, or through all. left says that some
+// weren't looked at.
+func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time, all bool) (_ time.Time, left bool) {
 	states, err := m.discover(ctx)
 	if err != nil {
 		m.failed(ctx, err)
-		return time.Now().Add(m.backoff(err))
+		return time.Now().Add(m.backoff(err)), true
 	}
 	shares := m.shares(states, wanted)
 	var failed error
 	wrote := false
 	for _, z := range states {
 		if ctx.Err() != nil {
-			return next
+			return next, true
+		}
+		// Where one zone is tried again soon, the others wait for their own time.
+		if !all && z.fails == 0 && time.Since(z.listed) < m.options.Interval/2 {
+			left = true
+			continue
 		}
 		if time.Now().Before(z.retryAt) {
+			left = true
 			failed = cmp.Or(failed, errors.New(z.status.Problem))
 			if z.retryAt.Before(next) {
 				next = z.retryAt
@@ -86,12 +98,13 @@ func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time)
 				next = retry
 			}
 			if ClassOf(err, Failed) == Throttled {
+				left = true
 				break // it is the credential's rate, and the other zones share it
 			}
 		}
 	}
 	m.cycled(failed, wrote)
-	return next
+	return next, left
 }
 
 // cycled keeps how a complete cycle ended.
@@ -234,10 +247,10 @@ func (m *Mirror) shares(states []*zoneState, wanted *Wanted) map[string]*share {
 // push writes what has changed at single names, from what is known of the zones,
 // and returns when a complete cycle should follow.
 func (m *Mirror) push(ctx context.Context) time.Time {
-	m.mu.Lock()
+	m.askMu.Lock()
 	names := m.names
 	m.names = map[zones.Name]bool{}
-	m.mu.Unlock()
+	m.askMu.Unlock()
 	next := time.Now().Add(m.options.Interval)
 	wanted, ok := m.wanted(slices.Collect(maps.Keys(names)))
 	if !ok {
@@ -286,7 +299,7 @@ func (m *Mirror) syncZone(ctx context.Context, z *zoneState, of *share, wanted *
 		return false, err
 	}
 	plan, steps := m.planZone(z, of, wanted, names)
-	m.report(z, plan)
+	m.report(z, &plan, names == nil)
 	if len(steps) == 0 {
 		m.settled(z, nil, names == nil)
 		return false, nil
@@ -342,14 +355,13 @@ func (m *Mirror) refresh(ctx context.Context, z *zoneState, names map[zones.Name
 	return nil
 }
 
-// planZone plans a zone and asks the guards.
+// planZone plans a zone and asks the guards. The plan of a large zone takes a while,
+// in which Status and Explain go on.
 func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zones.Name]bool) (Plan, []Step) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	o := &m.options
 	in := Input{
 		Zone: z.zone, Wishes: of.wishes, Names: names, Registry: o.Registry, Limits: o.Cloud.Limits, Types: o.Types,
-		Covers: o.Covers, Protected: o.Protected, Adopt: o.Adopt, ClaimDangling: o.ClaimDangling, Normalize: o.Cloud.Normalize,
+		Covers: o.Covers, Protected: o.Protected, Adopt: o.Adopt, ClaimDangling: o.ClaimDangling, MigrateFrom: o.MigrateFrom, Normalize: o.Cloud.Normalize,
 	}
 	if names == nil {
 		in.Observed = z.all()
@@ -358,9 +370,14 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	}
 	plan := NewPlan(in)
 	plan.Blocked = append(plan.Blocked, of.blocked...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	now := time.Now()
 	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, names: names, now: now})
-	z.statusOf(&plan, held, len(groups(steps)), names, m.guards.MinOwned)
+	z.statusOf(&plan, held, len(groups(steps)), names)
+	if names == nil {
+		z.status.Warning = z.warning(&plan, m.guards.MinOwned, o.Cloud.Limits.MaxRecords)
+	}
 	if names == nil {
 		planned := map[recordKey]bool{}
 		for i := range plan.Steps {
@@ -373,7 +390,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 
 // statusOf brings a plan into the zone's status: a complete one replaces it, one of
 // single names what it said of these.
-func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool, enough int) {
+func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool) {
 	s := &z.status
 	s.Records = 0
 	for _, records := range z.observed {
@@ -386,16 +403,31 @@ func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zon
 		return
 	}
 	s.Owned, s.Foreign, s.Wanted, s.Dangling = plan.Owned, plan.Foreign, plan.Wanted, plan.Dangling
-	s.Held, s.Blocked, s.Warning = held, plan.Blocked, ""
-	updates := 0
+	s.OwnedTypes, s.Verified = plan.OwnedTypes, plan.Verified
+	s.Held, s.Blocked = held, plan.Blocked
+}
+
+// warning says what an operator should look at though nothing is held: many updates
+// at once, or a zone that is nearly full.
+func (z *zoneState) warning(plan *Plan, enough, most int) string {
+	updates, used := 0, 0
 	for i := range plan.Steps {
 		if plan.Steps[i].Change.Verb == Update {
 			updates++
 		}
 	}
-	if plan.Owned >= enough && 2*updates > plan.Owned {
-		s.Warning = fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	for _, records := range z.observed {
+		for i := range records {
+			used += len(records[i].Targets)
+		}
 	}
+	switch {
+	case most > 0 && 10*used >= 9*most:
+		return fmt.Sprintf("the zone holds %d of the %d records that it may hold", used, most)
+	case plan.Owned >= enough && 2*updates > plan.Owned:
+		return fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	}
+	return ""
 }
 
 // settled keeps how the writing of a zone ended.
@@ -412,24 +444,21 @@ func (m *Mirror) settled(z *zoneState, err error, complete bool) {
 
 // report tells of wishes that are blocked, each once until it is blocked no longer
 // for the same reason.
-func (m *Mirror) report(z *zoneState, plan Plan) {
-	m.mu.Lock()
-	var fresh []Blocked
+func (m *Mirror) report(z *zoneState, plan *Plan, complete bool) {
+	told := map[string]bool{}
 	for _, b := range plan.Blocked {
-		key := z.zone.ID + " " + b.Name.String() + " " + b.Type.String() + " " + b.SetIdentifier + " " + b.Message
-		if !m.blocked[key] && len(m.blocked) < maxTold {
-			m.blocked[key] = true
-			fresh = append(fresh, b)
+		key := b.Name.String() + " " + b.Type.String() + " " + b.SetIdentifier + " " + b.Message
+		told[key] = true
+		if z.told[key] {
+			continue
 		}
-	}
-	m.mu.Unlock()
-	for _, b := range fresh {
 		m.options.Log.Warn("a mirror can't write a record", "mirror", m.options.Name, "zone", z.zone.String(), "name", b.Name.String(), "type", b.Type.String(), "object", b.Resource, "why", b.Message)
 		if m.options.OnBlocked != nil {
 			m.options.OnBlocked(z.zone, b)
 		}
 	}
+	if !complete {
+		maps.Copy(told, z.told)
+	}
+	z.told = told
 }
-
-// maxTold bounds the list of what was told of.
-const maxTold = 10_000
