@@ -69,6 +69,7 @@ func settle(t *testing.T, m *mirror.Mirror) {
 	t.Helper()
 	for range 4 {
 		before := m.Status().Counts.Batches
+		m.Wake() // a zone that was just read is read again
 		if err := m.Once(t.Context()); err != nil {
 			t.Fatal(err)
 		}
