@@ -39,6 +39,21 @@ func NewBudget(rate float64, burst int) *Budget {
 	return &Budget{rate: rate, burst: float64(burst), tokens: float64(burst)}
 }
 
+// NewBudgets returns what Options.Budgets asks for: the same default budget each
+// time for the same credentials. It is safe for concurrent use.
+func NewBudgets() func(credentials string) *Budget {
+	var mu sync.Mutex
+	known := map[string]*Budget{}
+	return func(credentials string) *Budget {
+		mu.Lock()
+		defer mu.Unlock()
+		if known[credentials] == nil {
+			known[credentials] = NewBudget(0, 0)
+		}
+		return known[credentials]
+	}
+}
+
 // take takes one token at a moment and returns how long to wait for it.
 func (b *Budget) take(now time.Time) time.Duration {
 	b.mu.Lock()

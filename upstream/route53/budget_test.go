@@ -29,6 +29,14 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+func TestBudgetsAreShared(t *testing.T) {
+	t.Parallel()
+	budgets := NewBudgets()
+	if a := budgets("a"); a != budgets("a") || a == budgets("b") {
+		t.Error("the same credentials have two budgets, or others the same")
+	}
+}
+
 func TestBudgetEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := NewBudget(1e-6, 1)

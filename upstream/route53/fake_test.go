@@ -24,6 +24,7 @@ type fake struct {
 	fault  func(call) *failure // asked for each call
 	calls  []call
 	change int
+	lost   bool // pages of zones don't say where the next begins
 }
 
 type fakeZone struct {
@@ -201,7 +202,10 @@ func (f *fake) listZones(marker string) any {
 			continue
 		}
 		if len(out.Zones) == zonesAtOnce {
-			out.IsTruncated, out.NextMarker = true, zone.id
+			out.IsTruncated = true
+			if !f.lost {
+				out.NextMarker = zone.id
+			}
 			break
 		}
 		out.Zones = append(out.Zones, zone.out())

@@ -94,13 +94,14 @@ func TestCloudStories(t *testing.T) {
 	})
 }
 
-// TestCloudLarge writes, changes and deletes 3 000 records within the limits of
-// requests, and reads them in pages.
+// TestCloudLarge writes and changes 3 000 records within the limits of requests,
+// reads them in pages, and deletes some: moto looks through all that ever was for
+// each, which for all of them takes minutes.
 func TestCloudLarge(t *testing.T) {
 	t.Parallel()
 	cloud := openAt(t, moto(t), quick)
 	motoZone(t, &cloud, "example.com", false)
-	large(t, cloud)
+	large(t, cloud, 2700)
 }
 
 func TestCloudZones(t *testing.T) {

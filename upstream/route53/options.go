@@ -74,9 +74,9 @@ type Options struct {
 	// that imitate AWS; "" for AWS, or what the SDK's own variables say.
 	Endpoint string
 	// Budgets returns the budget of one set of credentials, whose key holds no
-	// secret (profile and role). Mirrors of one process pass the same function, so
-	// that they don't spend twice what they have. Nil gives each credentials of
-	// this provider a budget of their own.
+	// secret (profile and role). Mirrors of one process are given the same function
+	// (NewBudgets), so that they don't spend twice what they have. Nil gives the
+	// credentials of this provider budgets of their own.
 	Budgets func(credentials string) *Budget
 }
 

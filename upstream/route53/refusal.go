@@ -30,7 +30,7 @@ func (a *account) refused(batch []mirror.Group, steps []step, err error) []mirro
 	}
 	faults := map[int]error{}
 	for _, message := range messages(err) {
-		fault := &mirror.Error{Class: classOf(message), Err: fmt.Errorf("Route 53 refuses it: %s", a.clean(message))}
+		fault := &mirror.Error{Class: classOf(message), Err: fmt.Errorf("the change is refused by Route 53: %s", a.clean(message))}
 		groups := culprits(message, steps)
 		if len(batch) == 1 {
 			groups = []int{0}
@@ -45,7 +45,7 @@ func (a *account) refused(batch []mirror.Group, steps []step, err error) []mirro
 	if len(faults) > 0 {
 		return blame(len(batch), faults)
 	}
-	return mirror.Fail(batch, &mirror.Error{Class: mirror.Undone, Err: a.sentence("Route 53 refuses a request", err)})
+	return mirror.Fail(batch, &mirror.Error{Class: mirror.Undone, Err: a.sentence("a request is refused by Route 53", err)})
 }
 
 // messages are the sentences of an error, one a fault. The SDK has them apart for

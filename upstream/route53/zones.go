@@ -2,6 +2,7 @@ package route53
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,6 +68,9 @@ func (a *account) hostedZones(ctx context.Context) ([]types.HostedZone, error) {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, a.listingError(a.what("the hosted zones can't be listed"), err)
+		}
+		if page.IsTruncated && aws.ToString(page.NextMarker) == "" {
+			return nil, &mirror.Error{Class: mirror.Failed, Err: errors.New(a.what("the listing of hosted zones has a page that doesn't lead to the next"))}
 		}
 		for _, zone := range page.HostedZones {
 			if id := bare(aws.ToString(zone.Id)); !seen[id] {

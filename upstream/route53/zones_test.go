@@ -83,6 +83,17 @@ func TestZonesAreWhole(t *testing.T) {
 	}
 }
 
+// A page that says there is more, and not where, is no end of the listing.
+func TestZonesLeadOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, "Z1 a.test", "Z2 b.test", "Z3 c.test")
+	f.lost = true
+	cloud := openAt(t, f.URL, nil)
+	if list, err := cloud.Provider.Zones(t.Context()); mirror.ClassOf(err, "") != mirror.Failed || list != nil {
+		t.Errorf("the zones are %v, the error is %v", list, err)
+	}
+}
+
 func TestPlace(t *testing.T) {
 	t.Parallel()
 	zone := func(id, origin, kind string) mirror.Zone {
