@@ -179,7 +179,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, names: names, now: now})
+	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, refused: of.refused(), names: names, now: now})
 	z.statusOf(&plan, held, len(groups(steps)), names)
 	if names == nil {
 		z.status.Warning = z.warning(&plan, m.guards.MinOwned, o.Cloud.Limits.MaxRecords)

@@ -64,6 +64,7 @@ const (
 	GuardEmpty      GuardName = "empty"
 	GuardShare      GuardName = "too-many"
 	GuardAwaited    GuardName = "awaited"
+	GuardRefused    GuardName = "refused-wish"
 	GuardDelay      GuardName = "delay"
 	GuardStale      GuardName = "listing-old"
 	GuardQuarantine GuardName = "quarantine"
@@ -75,7 +76,7 @@ const (
 // GuardNames returns all of them.
 func GuardNames() []GuardName {
 	return []GuardName{
-		GuardPolicy, GuardUnsure, GuardDoubt, GuardObserve, GuardEmpty, GuardShare, GuardAwaited, GuardDelay, GuardStale,
+		GuardPolicy, GuardUnsure, GuardDoubt, GuardObserve, GuardEmpty, GuardShare, GuardAwaited, GuardRefused, GuardDelay, GuardStale,
 		GuardQuarantine, GuardEdited, GuardFlap, GuardRepeat,
 	}
 }
@@ -97,7 +98,8 @@ type judgement struct {
 	policy  Policy
 	unsure  string
 	awaited map[zones.Name]bool
-	names   map[zones.Name]bool // nil for a complete cycle
+	refused map[zones.Name]string // names whose wish can't be a record of the cloud, and why
+	names   map[zones.Name]bool   // nil for a complete cycle
 	now     time.Time
 }
 
@@ -240,7 +242,7 @@ func (z *zoneState) holdsDeletes(plan *Plan, deletes []Step, j *judgement) (Guar
 	count := 0
 	for i := range plan.Steps {
 		step := &plan.Steps[i]
-		if step.Deletes() && !step.Dangling && !z.keepsAwaited(step, j) || step.Change.Verb == Replace {
+		if step.Deletes() && !step.Dangling && !z.keepsAwaited(step, j) && j.refused[step.Name] == "" || step.Change.Verb == Replace {
 			count++
 		}
 	}
@@ -276,6 +278,9 @@ func (z *zoneState) holdsDelete(step *Step, j *judgement) (GuardName, string, ti
 	switch {
 	case z.keepsAwaited(step, j):
 		return GuardAwaited, "an object still asks for the name and has no targets now", z.awaited[step.Name].Add(j.guards.HoldAwaited)
+	case j.refused[step.Name] != "":
+		// A mistake in what is asked for must not take away what is there.
+		return GuardRefused, "an object asks for the name, but for what can't be there: " + j.refused[step.Name], time.Time{}
 	case t.cycles < j.guards.DeleteCycles || j.now.Sub(t.since) < j.guards.DeleteAfter:
 		return GuardDelay, fmt.Sprintf("nothing must ask for it in %d cycles and for %v", j.guards.DeleteCycles, j.guards.DeleteAfter), t.since.Add(j.guards.DeleteAfter)
 	}

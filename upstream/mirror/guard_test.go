@@ -210,6 +210,31 @@ func TestANameThatIsAwaitedKeepsItsRecords(t *testing.T) {
 	})
 }
 
+// An object whose author makes a mistake keeps the record that it has: the wish is
+// blocked, and the name is not given up.
+func TestARefusedWishKeepsItsRecords(t *testing.T) {
+	t.Parallel()
+	inWorld(t, memory.DefaultLimits(), func(w *world) {
+		w.options.Cloud.Normalize = func(_ mirror.Zone, record mirror.Record) ([]mirror.Record, error) {
+			if record.Type == zones.TypeCNAME {
+				return nil, errors.New("no CNAME here")
+			}
+			return []mirror.Record{record}, nil
+		}
+		w.want(addresses(20))
+		w.run()
+		w.want("n0.ex.com 60 CNAME elsewhere.test")
+		if w.pass(20 * time.Hour); w.count() != 20 {
+			t.Errorf("%d records are there", w.count())
+		}
+		w.held(mirror.GuardRefused, 1)
+		w.want("n0.ex.com")
+		if w.pass(time.Hour); w.count() != 19 {
+			t.Errorf("%d records are there after nothing asked for the name any longer", w.count())
+		}
+	})
+}
+
 func TestAnAcknowledgementIsAwaited(t *testing.T) {
 	t.Parallel()
 	inWorld(t, memory.DefaultLimits(), func(w *world) {

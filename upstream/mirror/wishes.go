@@ -76,6 +76,15 @@ type share struct {
 	awaited map[zones.Name]bool
 }
 
+// refused are the names with a wish that can't be a record of the cloud, and why.
+func (s *share) refused() map[zones.Name]string {
+	names := map[zones.Name]string{}
+	for i := range s.blocked {
+		names[s.blocked[i].Name] = s.blocked[i].Message
+	}
+	return names
+}
+
 // shares parts the wishes among the zones, by ID, in the provider's normal form.
 // Names outside of all zones are left out: the cloud has nothing to do with them.
 func (p *placement) shares(wanted *Wanted) map[string]*share {
