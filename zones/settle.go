@@ -397,7 +397,8 @@ type Endpoint struct {
 func (t *Table) Endpoints() []Endpoint {
 	var all []Endpoint
 	for name, e := range t.names {
-		all = append(all, t.endpoints(name, e)...)
+		list, _ := t.endpoints(name, e)
+		all = append(all, list...)
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := all[i], all[j]
@@ -406,14 +407,15 @@ func (t *Table) Endpoints() []Endpoint {
 	return all
 }
 
-func (t *Table) endpoints(name Name, e *entry) []Endpoint {
+// endpoints also says whether an object that has the name waits for its targets.
+func (t *Table) endpoints(name Name, e *entry) (list []Endpoint, awaited bool) {
 	if len(t.zones) > 0 && t.zoneOf(name) == nil {
-		return nil
+		return nil, false
 	}
-	var list []Endpoint
 	for _, c := range t.arbitrate(name, e.claims, staticOf(t.zoneOf(name), name)).kept {
 		claim := c.claim
 		if claim.Type == TypeNone || len(claim.Targets) == 0 {
+			awaited = true
 			continue
 		}
 		i := slices.IndexFunc(list, func(p Endpoint) bool {
@@ -430,5 +432,5 @@ func (t *Table) endpoints(name Name, e *entry) []Endpoint {
 		slices.Sort(list[i].Targets)
 		list[i].Targets = slices.Compact(list[i].Targets)
 	}
-	return list
+	return list, awaited
 }

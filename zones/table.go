@@ -282,6 +282,9 @@ type Commit struct {
 	// Changes are the record sets that came, went or changed, SOAs left out, in
 	// the order of zone, name and type.
 	Changes []Change
+	// Names are those at which objects changed what they ask for, in no order:
+	// a mirror looks at them again. They hold names whose records are as before.
+	Names []Name
 	// Skipped are those that came since the last commit.
 	Skipped []Skipped
 	// Wanted are the names outside of the zones that CNAMEs lead to since this
@@ -306,9 +309,11 @@ func (t *Table) Commit(now time.Time) Commit {
 	var result Commit
 	outside := map[Name]bool{}
 	for name := range t.dirty {
+		result.Names = append(result.Names, name)
 		t.settleName(name, true, &result, outside)
 	}
 	for key := range t.dirtyStatic {
+		result.Names = append(result.Names, key.name)
 		t.settleStatic(key, &result, outside)
 	}
 	result.outsideChanges(t, outside)
