@@ -39,7 +39,8 @@ func (m *Mirror) wanted(names []zones.Name) (wanted Wanted, ok bool) {
 			why = "another process writes: " + who
 			m.mu.Lock()
 			for _, z := range m.zones {
-				z.listed = time.Time{} // what the other one writes isn't known here
+				// What the other one writes isn't known here.
+				z.listed, z.retryAt, z.fails = time.Time{}, time.Time{}, 0
 			}
 			m.mu.Unlock()
 		}
@@ -286,7 +287,7 @@ func (m *Mirror) syncZone(ctx context.Context, z *zoneState, of *share, wanted *
 		return false, err
 	}
 	plan, steps := m.planZone(z, of, wanted, names)
-	m.report(z, plan)
+	m.report(z, &plan, names == nil)
 	if len(steps) == 0 {
 		m.settled(z, nil, names == nil)
 		return false, nil
@@ -386,6 +387,7 @@ func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zon
 		return
 	}
 	s.Owned, s.Foreign, s.Wanted, s.Dangling = plan.Owned, plan.Foreign, plan.Wanted, plan.Dangling
+	s.OwnedTypes, s.Verified = plan.OwnedTypes, plan.Verified
 	s.Held, s.Blocked, s.Warning = held, plan.Blocked, ""
 	updates := 0
 	for i := range plan.Steps {
@@ -412,24 +414,21 @@ func (m *Mirror) settled(z *zoneState, err error, complete bool) {
 
 // report tells of wishes that are blocked, each once until it is blocked no longer
 // for the same reason.
-func (m *Mirror) report(z *zoneState, plan Plan) {
-	m.mu.Lock()
-	var fresh []Blocked
+func (m *Mirror) report(z *zoneState, plan *Plan, complete bool) {
+	told := map[string]bool{}
 	for _, b := range plan.Blocked {
-		key := z.zone.ID + " " + b.Name.String() + " " + b.Type.String() + " " + b.SetIdentifier + " " + b.Message
-		if !m.blocked[key] && len(m.blocked) < maxTold {
-			m.blocked[key] = true
-			fresh = append(fresh, b)
+		key := b.Name.String() + " " + b.Type.String() + " " + b.SetIdentifier + " " + b.Message
+		told[key] = true
+		if z.told[key] {
+			continue
 		}
-	}
-	m.mu.Unlock()
-	for _, b := range fresh {
 		m.options.Log.Warn("a mirror can't write a record", "mirror", m.options.Name, "zone", z.zone.String(), "name", b.Name.String(), "type", b.Type.String(), "object", b.Resource, "why", b.Message)
 		if m.options.OnBlocked != nil {
 			m.options.OnBlocked(z.zone, b)
 		}
 	}
+	if !complete {
+		maps.Copy(told, z.told)
+	}
+	z.told = told
 }
-
-// maxTold bounds the list of what was told of.
-const maxTold = 10_000

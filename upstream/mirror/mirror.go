@@ -67,13 +67,12 @@ type Mirror struct {
 	jitter  func() float64
 	wake    chan struct{}
 
-	mu      sync.Mutex // guards all below; never held during a call of the provider
-	names   map[zones.Name]bool
-	full    bool // a complete cycle is asked for
-	zones   map[string]*zoneState
-	listed  time.Time // when the zones were
-	status  Status
-	blocked map[string]bool // that were told of
+	mu     sync.Mutex // guards all below; never held during a call of the provider
+	names  map[zones.Name]bool
+	full   bool // a complete cycle is asked for
+	zones  map[string]*zoneState
+	listed time.Time // when the zones were
+	status Status
 }
 
 // New checks the options. The error names the flag and the mend.
@@ -97,7 +96,7 @@ func New(options Options) (*Mirror, error) {
 	}
 	m := &Mirror{
 		options: options, guards: DefaultGuards(), jitter: rand.Float64,
-		wake: make(chan struct{}, 1), names: map[zones.Name]bool{}, zones: map[string]*zoneState{}, blocked: map[string]bool{}, full: true,
+		wake: make(chan struct{}, 1), names: map[zones.Name]bool{}, zones: map[string]*zoneState{}, full: true,
 		status: Status{
 			Name: options.Name, Provider: options.Cloud.Name, Policy: options.Policy, Owner: options.Registry.Owner(), DryRun: options.DryRun,
 			Waiting: "the first cycle", Counts: Counts{Applied: map[Verb]uint64{}},

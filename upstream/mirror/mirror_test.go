@@ -397,3 +397,41 @@ func TestAZoneThatFailsHarmsItselfAlone(t *testing.T) {
 		}
 	})
 }
+
+// Whoever reads the log or an object's events is told once what is in the way.
+func TestABlockedWishIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, memory.DefaultLimits(), func(w *world) {
+		var told []string
+		w.options.OnBlocked = func(_ mirror.Zone, b mirror.Blocked) {
+			told = append(told, b.Type.String()+" "+b.Name.String()+" "+b.Owner)
+		}
+		theirs := []mirror.Record{
+			{Name: w.name("www.ex.com"), Type: zones.TypeA, Targets: []string{"203.0.113.1"}},
+			{Name: w.name("a-www.ex.com"), Type: zones.TypeTXT, Targets: []string{`"heritage=external-dns,external-dns/owner=other"`}},
+		}
+		w.store.Put(origin, theirs...)
+		w.want("www.ex.com 60 A 192.0.2.1\nweb.ex.com 60 A 192.0.2.1")
+		w.run()
+		w.pass(10 * time.Minute)
+		w.want("web.ex.com 60 A 192.0.2.2") // a push of another name
+		w.pass(10 * time.Minute)
+		if len(told) != 1 || told[0] != "A www.ex.com other" {
+			t.Errorf("told of were %q", told)
+		}
+		if x := w.mirror.Explain(w.name("www.ex.com")); x[0].State != "blocked" || len(x[0].Records) != 1 {
+			t.Errorf("explain gives %+v", x)
+		}
+		if x := w.mirror.Explain(w.name("web.ex.com")); x[0].State != "in sync" || x[0].Records[0] != "A 192.0.2.2 ttl=60" {
+			t.Errorf("explain gives %+v", x)
+		}
+		if zone := w.zone(); zone.Verified[zones.TypeA] != 1 || zone.OwnedTypes[zones.TypeA] != 1 || zone.Foreign != 1 {
+			t.Errorf("the zone's status is %+v", zone)
+		}
+		// It goes, and comes back.
+		w.store.Take(origin, theirs[0].Name, zones.TypeA, "")
+		w.store.Take(origin, theirs[1].Name, zones.TypeTXT, "")
+		w.pass(2 * time.Minute)
+		w.has("A web.ex.com 192.0.2.2", "A www.ex.com 192.0.2.1")
+	})
+}

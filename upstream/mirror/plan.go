@@ -42,6 +42,9 @@ type Plan struct {
 	// Owned counts this mirror's records, Foreign those of managed types that are
 	// others', Wanted the wishes, Dangling our ownership records without a record.
 	Owned, Foreign, Wanted, Dangling int
+	// OwnedTypes counts this mirror's records by type, Verified those of them that are
+	// as wished.
+	OwnedTypes, Verified map[zones.Type]int
 }
 
 // A Step is one change of a record with the ownership records that go with it.
@@ -144,7 +147,7 @@ func newPlanner(in *Input) *planner {
 	p := &planner{
 		Input: in, own: in.Registry.ownership(in.Observed),
 		at: map[zones.Name][]*Record{}, rows: map[rowKey]*row{}, names: map[zones.Name][]*Record{},
-		plan: Plan{Zone: in.Zone, Wanted: len(in.Wishes)},
+		plan: Plan{Zone: in.Zone, Wanted: len(in.Wishes), OwnedTypes: map[zones.Type]int{}, Verified: map[zones.Type]int{}},
 	}
 	for i := range in.Observed {
 		record := &in.Observed[i]
@@ -158,6 +161,7 @@ func newPlanner(in *Input) *planner {
 		for _, have := range r.have {
 			if p.judge(have).ours {
 				p.plan.Owned++
+				p.plan.OwnedTypes[have.Type]++
 			} else {
 				p.plan.Foreign++
 			}

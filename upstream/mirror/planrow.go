@@ -83,6 +83,7 @@ func (p *planner) planKept(r *row, have, want *Record) {
 		return
 	}
 	if len(differences) == 0 {
+		p.plan.Verified[have.Type]++
 		// Any form with a type will do: the other one of an alias is written with the
 		// next change.
 		if !slices.ContainsFunc(p.own.all(have), func(c *claim) bool { return c.key.kind != zones.TypeNone }) {

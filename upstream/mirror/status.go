@@ -62,6 +62,10 @@ type ZoneStatus struct {
 	Foreign  int `json:"foreign"`
 	Wanted   int `json:"wanted"`
 	Dangling int `json:"dangling"`
+	// OwnedTypes counts the owned records by type, Verified those of them that are as
+	// wished.
+	OwnedTypes map[zones.Type]int `json:"ownedTypes,omitempty"`
+	Verified   map[zones.Type]int `json:"verified,omitempty"`
 	// Planned are the groups of the last cycle, Done those applied so far: the
 	// progress of a first sync.
 	Planned int `json:"planned"`

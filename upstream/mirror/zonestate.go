@@ -26,6 +26,7 @@ type zoneState struct {
 	history    map[recordKey]*history
 	conflicts  map[zones.Name]bool // names whose last change found the zone other than listed
 
+	told    map[string]bool // blocked wishes that were told of; the mirror's goroutine's own
 	fails   int
 	retryAt time.Time
 	status  ZoneStatus
