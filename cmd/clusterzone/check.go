@@ -25,6 +25,7 @@ file can't be honoured.`
 func newCheck() *cobra.Command {
 	var settings objectSettings
 	var files certificateSettings
+	var mirrors mirrorsSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -34,20 +35,24 @@ func newCheck() *cobra.Command {
 			if err := resolve(cmd, os.LookupEnv); err != nil {
 				return err
 			}
-			return check(cmd, &settings, &files)
+			return check(cmd, &settings, &files, &mirrors)
 		},
 	}
+	mirrors.add(cmd, false)
 	settings.add(cmd)
 	files.add(cmd)
 	return cmd
 }
 
-func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings) error {
+func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings, mirrors *mirrorsSettings) error {
 	log, err := settings.general.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	if err := settings.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
+		return err
+	}
+	if err := mirrors.prepare(quiet(log), slog.LevelWarn, settings); err != nil {
 		return err
 	}
 	tls, err := files.load()
@@ -67,6 +72,9 @@ func check(cmd *cobra.Command, settings *objectSettings, files *certificateSetti
 		}
 	}})
 	if err != nil {
+		return err
+	}
+	if _, err := mirrors.build(cmd.Context(), mirrorOptions{log: quiet(log), pipeline: p}); err != nil {
 		return err
 	}
 	for _, finding := range p.files.Findings() {

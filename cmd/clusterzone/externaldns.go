@@ -22,9 +22,9 @@ const (
 	honoured fate = iota
 	// settled: the flag asks for what is so anyway.
 	settled
-	// mirrored: the flag is about records in a cloud, which this version doesn't
-	// write. It is accepted, so that a Deployment's arguments start the server
-	// as they are, and said to have no effect.
+	// mirrored: the flag is about a cloud that this version has no mirror to. It is
+	// accepted, so that a Deployment's arguments start the server as they are, and
+	// said to have no effect.
 	mirrored
 	// refused: the flag can't be honoured, and starting without it would serve
 	// something else than what was asked for.
@@ -192,7 +192,7 @@ func (e *externalFlags) report(log *slog.Logger, level slog.Level) {
 		log.Info("flags of external-dns that ask for what is so anyway", "flags", strings.Join(anyway, " "))
 	}
 	if len(mirror) > 0 {
-		log.Log(context.Background(), level, "flags of external-dns that have no effect: the mirror that --provider asks for is not part of this version, and nothing is written to any cloud",
+		log.Log(context.Background(), level, "flags of external-dns that have no effect: the mirror to their cloud is not part of this version, and nothing is written to it",
 			"flags", strings.Join(mirror, " "))
 	}
 }

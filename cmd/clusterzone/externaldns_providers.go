@@ -1,15 +1,26 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // mirrorProviders are the providers that a mirror is made for.
-func mirrorProviders() []string { return []string{"aws", "cloudflare", "alibabacloud"} }
+func mirrorProviders() []string { return []string{"aws", "cloudflare", "alibabacloud", "inmemory"} }
+
+// providerFate is what becomes of the flags of a provider of mirrorProviders.
+func providerFate(name string) fate {
+	if slices.Contains(kindNames(cloudKinds()), name) {
+		return honoured
+	}
+	return mirrored
+}
 
 // otherProviders are the other providers of external-dns.
 func otherProviders() []string {
 	return []string{
 		"akamai", "aws-sd", "azure", "azure-dns", "azure-private-dns", "civo", "coredns", "digitalocean", "dnsimple", "exoscale", "gandi",
-		"godaddy", "google", "inmemory", "linode", "ns1", "oci", "ovh", "pdns", "pihole", "plural", "rfc2136", "scaleway", "skydns", "transip", "webhook",
+		"godaddy", "google", "linode", "ns1", "oci", "ovh", "pdns", "pihole", "plural", "rfc2136", "scaleway", "skydns", "transip", "webhook",
 	}
 }
 
@@ -36,17 +47,22 @@ func otherSources() map[string]string {
 	}
 }
 
+// A provider is one with a mirror, and what its flags are about.
+type provider struct{ name, why string }
+
 func providerFlags() []externalFlag {
 	var flags []externalFlag
-	add := func(why string, takes grammar, names ...string) {
+	add := func(of provider, takes grammar, names ...string) {
 		for _, name := range names {
-			flags = append(flags, externalFlag{name: name, takes: takes, fate: mirrored, why: why})
+			flags = append(flags, externalFlag{name: name, takes: takes, fate: providerFate(of.name), why: of.why})
 		}
 	}
-	choice := func(why, name string, words ...string) {
-		flags = append(flags, externalFlag{name: name, words: words, fate: mirrored, why: why})
+	choice := func(of provider, name string, words ...string) {
+		flags = append(flags, externalFlag{name: name, words: words, fate: providerFate(of.name), why: of.why})
 	}
-	const aws, cloudflare, alibaba = "of the mirror to Route53", "of the mirror to Cloudflare", "of the mirror to Alibaba Cloud"
+	aws := provider{"aws", "of the mirror to Route53"}
+	cloudflare := provider{"cloudflare", "of the mirror to Cloudflare"}
+	alibaba := provider{"alibabacloud", "of the mirror to Alibaba Cloud"}
 	choice(aws, "aws-zone-type", "public", "private")
 	add(aws, manyTexts, "aws-zone-tags", "aws-profile")
 	add(aws, oneText, "aws-assume-role", "aws-assume-role-external-id")
@@ -60,6 +76,7 @@ func providerFlags() []externalFlag {
 	add(cloudflare, oneText, "cloudflare-region-key", "cloudflare-record-comment")
 	add(alibaba, oneText, "alibaba-cloud-config-file")
 	choice(alibaba, "alibaba-cloud-zone-type", "public", "private")
+	add(provider{"inmemory", "of the cloud in memory, to try a mirror with"}, manyTexts, "inmemory-zone")
 	return flags
 }
 
@@ -90,7 +107,6 @@ func otherProviderFlags() []externalFlag {
 	add(of("Google Cloud"), oneText, "google-project", "google-zone-visibility")
 	add(of("Google Cloud"), aNumber, "google-batch-change-size")
 	add(of("Google Cloud"), aSpan, "google-batch-change-interval")
-	add("it is for external-dns' own tests; leave it out, and name zones with `--zone`", manyTexts, "inmemory-zone")
 	add(of("NS1"), oneText, "ns1-endpoint")
 	add(of("NS1"), onOff, "ns1-ignoressl")
 	add(of("NS1"), aNumber, "ns1-min-ttl")

@@ -99,6 +99,9 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
 	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
+	if err := serving.mirrors.prepare(log, slog.LevelWarn, objects); err != nil {
+		return nil, err
+	}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
 	}
@@ -154,6 +157,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.resolver, err = serving.targets.build(log, d.pipeline.store, resolvers)
 	if err != nil {
 		return nil, err
+	}
+	if d.pipeline.mirrors, err = serving.mirrors.build(context.Background(), mirrorOptions{log: log, pipeline: d.pipeline, client: d.client}); err != nil {
+		return nil, err
+	}
+	if d.pipeline.mirrors != nil {
+		d.registry.MustRegister(newMirrorCollector(d.pipeline.mirrors))
 	}
 	if d.tap != nil {
 		dns.Tap = tap{d.tap}
@@ -256,6 +265,9 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.tap != nil {
 		parts.Go(func() error { return d.tap.Run(working) })
 	}
+	if d.pipeline.mirrors != nil {
+		parts.Go(func() error { return d.mirror(working) })
+	}
 	parts.Go(func() error { return d.dns.Serve(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
@@ -310,6 +322,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	if d.resolver != nil {
 		d.resolver.Update(commit.Wanted, commit.Unwanted)
 	}
+	d.pipeline.mirrors.notify(commit.Names)
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {

@@ -17,6 +17,8 @@ const (
 	groupServe   = "Serving"
 	groupAnswers = "Answers"
 	groupClients = "Clients"
+	groupMirror  = "Copies in a cloud's DNS"
+	groupCloud   = "Copies in a cloud's DNS: flags of one provider"
 	groupOps     = "Operation"
 	groupOutput  = "Output"
 	groupGeneral = "General"
@@ -182,6 +184,7 @@ type serveSettings struct {
 	encrypted      encryptedSettings
 	targets        targetSettings
 	dnstap         string
+	mirrors        mirrorsSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -203,6 +206,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	f.list(&s.explainFrom, "explain-from", "`network` whose clients get reasons in extended errors; repeatable (default: loopback and private ranges)")
 	s.clients.add(cmd)
 	s.targets.add(cmd)
+	s.mirrors.add(cmd, true)
 
 	f = flagsOf(cmd, groupOps)
 	f.text(&s.dnstap, "dnstap", "", "write every query and reply as dnstap messages to the reader at this `socket`, unix:PATH or tcp:HOST:PORT; dropped and counted where it is slow or not there (default: none)")

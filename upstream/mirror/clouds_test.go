@@ -43,8 +43,8 @@ func (s stubborn) Apply(ctx context.Context, zone mirror.Zone, batch []mirror.Gr
 // A stopwatch notes the deletions that come more than a minute after a listing.
 type stopwatch struct {
 	*memory.Store
-	listed        time.Time
-	deletes, late int
+	listed        time.Time // Run's goroutine's own
+	deletes, late atomic.Int32
 }
 
 // Records implements mirror.Provider.
@@ -58,9 +58,9 @@ func (s *stopwatch) Apply(ctx context.Context, zone mirror.Zone, batch []mirror.
 	for i := range batch {
 		for _, change := range batch[i].Changes {
 			if change.Verb == mirror.Delete && !change.Ownership {
-				s.deletes++
+				s.deletes.Add(1)
 				if time.Since(s.listed) > time.Minute {
-					s.late++
+					s.late.Add(1)
 				}
 			}
 		}

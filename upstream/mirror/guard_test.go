@@ -275,15 +275,15 @@ func TestDeletionsNeedAFreshListing(t *testing.T) {
 		w.want(more.String())
 		w.mirror.Wake()
 		w.pass(2 * time.Minute)
-		if w.count() <= 20 || watch.deletes > 0 {
-			t.Errorf("after two minutes %d records are there, and %d were deleted", w.count(), watch.deletes)
+		if w.count() <= 20 || watch.deletes.Load() > 0 {
+			t.Errorf("after two minutes %d records are there, and %d were deleted", w.count(), watch.deletes.Load())
 		}
 		w.pass(15 * time.Minute)
 		if w.count() != 38 {
 			t.Errorf("%d records are there", w.count())
 		}
-		if watch.late > 0 || watch.deletes != 2 {
-			t.Errorf("%d deletions were sent, and %d of them long after the listing", watch.deletes, watch.late)
+		if watch.late.Load() > 0 || watch.deletes.Load() != 2 {
+			t.Errorf("%d deletions were sent, and %d of them long after the listing", watch.deletes.Load(), watch.late.Load())
 		}
 	})
 }

@@ -39,9 +39,10 @@ type Options struct {
 	Types []zones.Type
 	// Zones tells the zones of the cloud that are written to; nil for all.
 	Zones func(Zone) bool
-	// Covers, Protected, Adopt and ClaimDangling are as in Input.
+	// Covers, Protected, Adopt, ClaimDangling and MigrateFrom are as in Input.
 	Covers, Protected, Adopt func(zones.Name) bool
 	ClaimDangling            bool
+	MigrateFrom              string
 	// Guards are the bounds; the zero value is DefaultGuards.
 	Guards *Guards
 
@@ -67,9 +68,15 @@ type Mirror struct {
 	jitter  func() float64
 	wake    chan struct{}
 
-	mu     sync.Mutex // guards all below; never held during a call of the provider
-	names  map[zones.Name]bool
-	full   bool // a complete cycle is asked for
+	// What is asked for has a lock of its own, that is held for moments only: whoever
+	// notifies a mirror serves queries.
+	askMu sync.Mutex
+	names map[zones.Name]bool
+	full  bool // a complete cycle is asked for
+
+	// mu guards all below, which Run's goroutine alone changes: that goroutine reads
+	// without it. It is never held during a call of the provider.
+	mu     sync.Mutex
 	zones  map[string]*zoneState
 	listed time.Time // when the zones were
 	status Status
@@ -104,6 +111,9 @@ func New(options Options) (*Mirror, error) {
 	}
 	if options.Guards != nil {
 		m.guards = *options.Guards
+	}
+	if options.Registry.Owner() == "default" {
+		options.Log.Warn("the owner of a mirror is called default, as that of every instance that nobody has named: give this one a --txt-owner-id of its own", "mirror", options.Name)
 	}
 	return m, nil
 }
@@ -144,19 +154,19 @@ func (m *Mirror) Notify(names []zones.Name) {
 	if len(names) == 0 {
 		return
 	}
-	m.mu.Lock()
+	m.askMu.Lock()
 	for _, name := range names {
 		m.names[name] = true
 	}
-	m.mu.Unlock()
+	m.askMu.Unlock()
 	m.poke()
 }
 
 // Wake asks for a complete cycle now: the lease was won, the sources have synced.
 func (m *Mirror) Wake() {
-	m.mu.Lock()
+	m.askMu.Lock()
 	m.full = true
-	m.mu.Unlock()
+	m.askMu.Unlock()
 	m.poke()
 }
 
@@ -214,7 +224,7 @@ func later(a, b time.Time) time.Time {
 
 // asked returns what waits to be done.
 func (m *Mirror) asked() (full, names bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.askMu.Lock()
+	defer m.askMu.Unlock()
 	return m.full, len(m.names) > 0
 }

@@ -29,6 +29,10 @@ type Input struct {
 	Adopt func(zones.Name) bool
 	// ClaimDangling takes over ownership records of others where their record is gone.
 	ClaimDangling bool
+	// MigrateFrom is an owner whose records become this mirror's where they are wished
+	// by the very object that their ownership record names; "" for none. Nothing is
+	// deleted that is still that owner's.
+	MigrateFrom string
 	// Normalize is Cloud.Normalize.
 	Normalize func(Zone, Record) ([]Record, error)
 }

@@ -78,6 +78,7 @@ func input(t testing.TB, archive *txtar.Archive) (Input, Policy) {
 		Limits:        Limits{OwnershipTTL: zones.TTL{Seconds: 300, Set: true}, NoAsterisk: set["no-asterisk"] == "true"},
 		Types:         []zones.Type{zones.TypeA, zones.TypeAAAA, zones.TypeCNAME},
 		ClaimDangling: set["claim-dangling"] == "true",
+		MigrateFrom:   set["migrate-from"],
 	}
 	if names := set["adopt"]; names != "" {
 		in.Adopt = func(n zones.Name) bool { return slices.Contains(strings.Split(names, ","), n.String()) }
@@ -100,7 +101,7 @@ func checkPlan(t testing.TB, in *Input, plan *Plan) {
 	t.Helper()
 	ours := func(r *Record) bool {
 		l, ok := in.Registry.read(r)
-		return ok && l.owner() == in.Registry.options.Owner
+		return ok && (l.owner() == in.Registry.options.Owner || in.MigrateFrom != "" && l.owner() == in.MigrateFrom)
 	}
 	for _, step := range plan.Steps {
 		for _, change := range slices.Concat(step.Before, []Change{step.Change}, step.After) {

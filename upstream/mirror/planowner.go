@@ -17,7 +17,7 @@ func (p *planner) ownership(want *Record) ([]Change, *problem) {
 	if p.Registry.options.Noop {
 		return nil, nil
 	}
-	if c := p.own.of(want); c != nil && !p.own.ours(c) && !p.ClaimDangling {
+	if c := p.own.of(want); c != nil && !p.own.ours(c) && !p.ClaimDangling && !p.migrates(c, want) {
 		return nil, &problem{c.labels.owner(), fmt.Sprintf("the name is reserved by the ownership record %s of the owner %q, whose record is gone: delete that record, or take over dangling ones", c.record.Name, c.labels.owner())}
 	}
 	var changes []Change
@@ -31,6 +31,13 @@ func (p *planner) ownership(want *Record) ([]Change, *problem) {
 		}
 	}
 	return changes, nil
+}
+
+// migrates reports whether an ownership record of another owner becomes ours.
+func (p *planner) migrates(c *claim, want *Record) bool {
+	return p.MigrateFrom != "" && c != nil && c.labels.owner() == p.MigrateFrom &&
+		want.Resource != "" && c.labels.pairs[labelResource] == want.Resource &&
+		(p.Protected == nil || !p.Protected(want.Name))
 }
 
 func (p *planner) ownershipForm(want *Record, form zones.Type) (*Change, *problem) {
@@ -81,7 +88,7 @@ func (p *planner) ownershipChange(want *Record, name zones.Name, have *Record) (
 			return nil, nil // read as ours, and never written: it holds others' data
 		case len(have.Targets) > 1 || have.Locked != "":
 			return nil, &problem{c.labels.owner(), fmt.Sprintf("its ownership record %s holds data of others", name)}
-		case !p.own.ours(c) && !p.ClaimDangling:
+		case !p.own.ours(c) && !p.ClaimDangling && !p.migrates(c, want):
 			return nil, &problem{c.labels.owner(), fmt.Sprintf("its ownership record %s belongs to the owner %q", name, c.labels.owner())}
 		}
 		nonce = c.labels.nonce

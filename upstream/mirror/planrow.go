@@ -75,6 +75,8 @@ func (p *planner) planKept(r *row, have, want *Record) {
 		switch adopt := p.adopts(r, have, want, differences); {
 		case adopt:
 			p.planOwnership(want, "the record is taken over as it stands")
+		case have.Locked == "" && p.migrates(p.own.of(have), want):
+			p.planOwnership(want, fmt.Sprintf("the owner %q is migrated", v.owner))
 		default:
 			b := blocked(want, v.owner, v.why)
 			b.Adoptable = p.own.of(have) == nil && len(differences) == 0 && have.Locked == ""

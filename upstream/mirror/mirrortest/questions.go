@@ -124,6 +124,32 @@ func writingQuestions() []question {
 				}
 			}
 		}},
+		{"an ownership record beside a special record has one normal form", func(s *sitting) {
+			if s.cloud.Normalize == nil {
+				s.Log("the cloud has no normal form of its own")
+				return
+			}
+			for _, wish := range s.exam.Wishes {
+				for _, record := range s.normal(s.moved(wish)) {
+					text := s.ownership("a-" + record.Name.FirstLabel())
+					text.SetIdentifier = record.SetIdentifier
+					for _, option := range record.Options {
+						if option.Key != mirror.OptionAlias {
+							text.Options = append(text.Options, option)
+						}
+					}
+					list, err := s.cloud.Normalize(s.zone, text)
+					if err != nil || len(list) != 1 {
+						s.Errorf("the ownership record of %s %s becomes %d records (%v)", record.Type, record.Name, len(list), err)
+						continue
+					}
+					got := list[0]
+					if got.Name != text.Name || got.Type != text.Type || got.SetIdentifier != text.SetIdentifier || got.TTL != text.TTL || !slices.Equal(got.Targets, text.Targets) {
+						s.Errorf("%+v becomes %+v", text, got)
+					}
+				}
+			}
+		}},
 		{"ownership records keep every octet and their TTL", func(s *sitting) {
 			r := s.ownership("a-web")
 			s.must(create(r))
