@@ -74,6 +74,17 @@ bench-list: ## report the time from start to answer, and memory, at 50 000 Ingre
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test -run '^$$' -bench ListToReady -benchtime 1x -timeout 40m ./test/e2e
 
+# An imitation of AWS, which is a Python program: it is kept outside of this folder,
+# and PyPI is asked for it once. The file "ready" says that it was installed whole.
+MOTO_VERSION := 5.2.5
+MOTO = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clusterzone/moto-$(MOTO_VERSION)
+
+.PHONY: test-cloud
+test-cloud: ## run the tests of mirrors that need an imitation of a cloud (Python 3 with venv; PyPI on first use)
+	@test -e $(MOTO)/ready || { echo "Installing moto $(MOTO_VERSION) into $(MOTO)"; rm -rf $(MOTO); python3 -m venv $(MOTO); \
+		$(MOTO)/bin/pip install --quiet --disable-pip-version-check 'moto[server]==$(MOTO_VERSION)'; touch $(MOTO)/ready; }
+	CLUSTERZONE_CLOUD=1 CLUSTERZONE_MOTO=$(MOTO)/bin/moto_server $(GO) test $(RACE) -timeout 20m -count=1 -v -run '^TestCloud' ./upstream/route53
+
 # Which packages have golden files is found by their flag, so that new ones are
 # never forgotten. Read the difference before you commit it.
 .PHONY: golden
