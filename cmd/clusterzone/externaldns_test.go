@@ -136,13 +136,13 @@ func startable(t *testing.T, args ...string) (*daemon, string) {
 // the mirror, and no value that may be a secret.
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	t.Parallel()
-	_, logged := startable(t, "--zone=corp.test", "--provider", "aws", "--policy=sync", "--aws-zone-type=public", "--txt-encrypt-aes-key=hush",
-		"--no-aws-evaluate-target-health", "--interval=1m", "--events", "--no-listen-endpoint-events", "--no-once", "--gateway-listener-sets")
+	_, logged := startable(t, "--zone=corp.test", "--provider", "alibabacloud", "--policy=sync", "--alibaba-cloud-zone-type=public", "--alibaba-cloud-config-file=hush", "--txt-encrypt-aes-key=hush",
+		"--interval=1m", "--events", "--no-listen-endpoint-events", "--no-once", "--gateway-listener-sets")
 	for _, want := range []string{
 		`level=INFO msg="flags of external-dns that ask for what is so anyway" flags="--no-once --gateway-listener-sets"`,
 		`level=WARN msg="a flag of external-dns that has no effect" flag=--no-listen-endpoint-events why="EndpointSlices are always watched"`,
-		`flags="--aws-zone-type=public --no-aws-evaluate-target-health"`,
-		`provider=aws`,
+		`flags="--alibaba-cloud-config-file --alibaba-cloud-zone-type=public"`,
+		`provider=alibabacloud`,
 	} {
 		if strings.Count(logged, want) != 1 {
 			t.Errorf("%q is missing in\n%s", want, logged)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/clusterzone/clusterzone/upstream/memory"
 	"github.com/clusterzone/clusterzone/upstream/mirror"
@@ -26,6 +27,10 @@ type cloudSettings interface {
 	open(ctx context.Context, o cloudOptions) (mirror.Cloud, error)
 }
 
+// A zoneRememberer is the cloudSettings of a provider that has a flag for how long
+// its list of zones is remembered; 0 is the mirror's default.
+type zoneRememberer interface{ rememberZones() time.Duration }
+
 // cloudOptions are what a provider may want to know beside its own flags.
 type cloudOptions struct {
 	log *slog.Logger
@@ -44,6 +49,7 @@ type cloudOptions struct {
 // and the fate honoured for them in externaldns_providers.go.
 func cloudKinds() []cloudKind {
 	return []cloudKind{
+		{"aws", func() cloudSettings { return &awsSettings{} }},
 		{"inmemory", func() cloudSettings { return &memorySettings{} }},
 	}
 }

@@ -125,10 +125,14 @@ func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, shared ma
 		cloud.Limits.BatchChanges = m.batchSize
 	}
 	cloud.Limits.Pause = max(cloud.Limits.Pause, m.batchPause)
+	var zonesEvery time.Duration
+	if of, ok := m.clouds[m.provider].(zoneRememberer); ok {
+		zonesEvery = of.rememberZones()
+	}
 	return &mirror.Options{
 		Name: m.name, Cloud: cloud, Registry: registry, Wishes: feedWishes{o.pipeline.feed}, Log: o.log,
 		Policy: policy, DryRun: m.dryRun, Types: types, Zones: filter, Covers: covers, Protected: protected, Adopt: adopt,
-		ClaimDangling: m.claim, MigrateFrom: m.migrateFrom, Guards: guards, Interval: m.interval, PushEvery: m.pushEvery,
+		ClaimDangling: m.claim, MigrateFrom: m.migrateFrom, Guards: guards, Interval: m.interval, PushEvery: m.pushEvery, ZonesEvery: zonesEvery,
 	}, nil
 }
 

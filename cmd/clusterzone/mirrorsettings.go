@@ -145,11 +145,8 @@ func (s *mirrorsSettings) chosen() ([]*mirrorSettings, error) {
 		return nil, nil
 	}
 	if s.one.provider != "" {
-		if err := checkProvider(s.one.provider); err != nil {
-			return nil, err
-		}
 		if s.one.clouds[s.one.provider] == nil {
-			return nil, nil // said to be missing by the caller
+			return nil, checkProvider(s.one.provider) // nil where prepare says that it is missing
 		}
 		s.one.name = s.one.provider
 		return []*mirrorSettings{&s.one}, nil
