@@ -8,6 +8,8 @@ SHELL := bash
 GO       ?= go
 PKG      ?= ./...
 FUZZTIME ?= 30s
+WIRETIME ?= $(FUZZTIME)
+SOAK     ?= 10000000
 BENCH    ?= .
 
 # The race detector needs a C compiler on Linux; without one the tests run
@@ -46,13 +48,24 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test $(RACE) -timeout 40m -count=1 -v ./test/e2e/...
 
+# named, nsd, knotd, unbound and their tools, musl-gcc: Debian packages that .ci/run
+# names. CoreDNS is built from test/coredns on first use: some minutes on two cores.
+.PHONY: test-peers
+test-peers: ## run the tests with other name servers; they must be installed
+	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/...
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck (reads a database on the network), golangci-lint
 	@GO=$(GO) .ci/lint
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME (30s)
-	@GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s), those that read packets or zone files for WIRETIME
+	@GO=$(GO) FUZZTIME=$(FUZZTIME) WIRETIME=$(WIRETIME) .ci/fuzz
+
+# Needs Linux: the memory is read from /proc.
+.PHONY: soak
+soak: ## send SOAK (10 million) good and malformed packets to the program, and watch its memory
+	CLUSTERZONE_SOAK=$(SOAK) $(GO) test -timeout 120m -count=1 -run '^TestSoak$$' -v ./test/peers
 
 .PHONY: bench
 bench: ## run the benchmarks of the core and the wire (BENCH=regexp)
@@ -69,6 +82,10 @@ bench-memory: ## report resident memory at 10 000 Ingresses, beside CoreDNS with
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test -run '^$$' -bench Memory -benchtime 1x -timeout 40m ./test/e2e
 
+.PHONY: bench-zones
+bench-zones: ## report the time from start to answer with 12 673 small zone files (Linux)
+	$(GO) test -run '^$$' -bench SmallZones -benchtime 3x -timeout 40m ./test/peers
+
 .PHONY: bench-list
 bench-list: ## report the time from start to answer, and memory, at 50 000 Ingresses (Linux)
 	$(GO) run ./test/kubetest/cmd/build
@@ -84,6 +101,11 @@ test-cloud: ## run the tests of mirrors that need an imitation of a cloud (Pytho
 	@test -e $(MOTO)/ready || { echo "Installing moto $(MOTO_VERSION) into $(MOTO)"; rm -rf $(MOTO); python3 -m venv $(MOTO); \
 		$(MOTO)/bin/pip install --quiet --disable-pip-version-check 'moto[server]==$(MOTO_VERSION)'; touch $(MOTO)/ready; }
 	CLUSTERZONE_CLOUD=1 CLUSTERZONE_MOTO=$(MOTO)/bin/moto_server $(GO) test $(RACE) -timeout 20m -count=1 -v -run '^TestCloud' ./upstream/route53
+
+# As root on a machine with other work: make bench-peers PEERS=-boost
+.PHONY: bench-peers
+bench-peers: ## compare with NSD, Knot and BIND under dnsperf (Linux; PEERS=flags of test/bench, -h lists them)
+	$(GO) run ./test/bench $(PEERS)
 
 # Which packages have golden files is found by their flag, so that new ones are
 # never forgotten. Read the difference before you commit it.

@@ -48,8 +48,6 @@ func Run(ctx context.Context, log *slog.Logger, what string, reader Reader) {
 	} else {
 		w.blind(what+" can't be watched; they are read every 2 seconds", err)
 	}
-	// What has changed before anybody watched is read here.
-	w.read()
 	w.run(ctx)
 }
 
@@ -111,8 +109,17 @@ func (w *watch) run(ctx context.Context) {
 	timer := time.NewTimer(poll)
 	timer.Stop()
 	var since time.Time // of the first change not yet read
-	if w.polling {
-		timer.Reset(poll)
+	// What has changed before anybody watched is read now, or, where a writer is at
+	// it, in a moment.
+	w.watchAll()
+	if w.reader.HalfWritten() {
+		since = time.Now()
+		timer.Reset(emptied)
+	} else {
+		w.read()
+		if w.polling {
+			timer.Reset(poll)
+		}
 	}
 	for {
 		select {

@@ -69,6 +69,8 @@ const (
 	// CookieValid: the client has got a reply from here at this address
 	// before; it does not forge its address.
 	CookieValid
+
+	cookieStates int = iota // how many there are
 )
 
 // String returns the state as metrics spell it.

@@ -71,7 +71,8 @@ func (h *dohHandler) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	case dohReply(out, w.out) != nil:
 		outcome = Outcome{Transport: HTTPS, Dropped: DropWrite}
 	}
-	w.observe(outcome, time.Since(start))
+	w.observe(outcome)
+	w.sample(HTTPS, 1, start)
 	if w.tap != nil {
 		w.seen(peer, local(), query, w.out, outcome, start)
 	}

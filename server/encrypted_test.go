@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/ecdsa"
@@ -384,7 +383,7 @@ func TestTLSAllocs(t *testing.T) {
 	r := (&Server{View: viewOf(sizes(t)), ListenTLS: []Listen{{}}}).newRun()
 	query, _ := askFor(t, "a1.corp.test A option=12:")
 	stream := &endlessConn{octets: framed(query)}
-	c := &connection{run: r, net: stream, in: bufio.NewReaderSize(stream, 2+maxQuery), peer: Peer{Addr: defaultPeer().Addr, Transport: TLS}}
+	c := r.newConnection(stream, Peer{Addr: defaultPeer().Addr, Transport: TLS})
 	ctx := t.Context()
 	allocs := testing.AllocsPerRun(1000, func() {
 		if !c.next(ctx) {

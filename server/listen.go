@@ -96,7 +96,7 @@ func portHint(text string, usual uint16) string {
 
 // sockets are what a Server has bound.
 type sockets struct {
-	udp   []*udpSocket
+	udp   []packetSocket // one a loop
 	tcp   []net.Listener
 	bound []netip.AddrPort
 
@@ -106,7 +106,7 @@ type sockets struct {
 
 func (s *sockets) close() {
 	for _, u := range s.udp {
-		_ = u.conn.Close()
+		u.close()
 	}
 	s.closeListeners()
 }
@@ -121,11 +121,18 @@ func (s *sockets) closeListeners() {
 	}
 }
 
+// openOptions say how addresses are opened.
+type openOptions struct {
+	readers int  // loops that read each UDP address
+	share   bool // ports with other processes
+	plain   bool // see udpOptions
+}
+
 // bind opens every address, or none.
-func bind(ctx context.Context, listens []Listen) (*sockets, error) {
+func bind(ctx context.Context, listens []Listen, o openOptions) (*sockets, error) {
 	all := &sockets{}
 	for _, listen := range listens {
-		one, err := bindOne(ctx, listen)
+		one, err := bindOne(ctx, listen, o)
 		if err != nil {
 			all.close()
 			return nil, err
@@ -141,14 +148,14 @@ func bind(ctx context.Context, listens []Listen) (*sockets, error) {
 // every family alike.
 const freePortTries = 50
 
-func bindOne(ctx context.Context, listen Listen) (*sockets, error) {
+func bindOne(ctx context.Context, listen Listen, o openOptions) (*sockets, error) {
 	if listen.Port != 0 {
-		return bindFamilies(ctx, listen)
+		return bindFamilies(ctx, listen, o)
 	}
 	var err error
 	for range freePortTries {
 		var s *sockets
-		if s, err = bindFamilies(ctx, listen); err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+		if s, err = bindFamilies(ctx, listen, o); err == nil || !errors.Is(err, syscall.EADDRINUSE) {
 			return s, err
 		}
 	}
@@ -157,10 +164,10 @@ func bindOne(ctx context.Context, listen Listen) (*sockets, error) {
 
 // bindFamilies opens UDP and TCP sockets of one family each: every address of
 // both families takes four of them.
-func bindFamilies(ctx context.Context, listen Listen) (*sockets, error) {
+func bindFamilies(ctx context.Context, listen Listen, o openOptions) (*sockets, error) {
 	s := &sockets{}
 	err := eachFamily(listen, "listen", func(addr netip.AddrPort) (netip.AddrPort, error) {
-		bound, err := s.bindPair(ctx, addr)
+		bound, err := s.bindPair(ctx, addr, o)
 		if err == nil {
 			s.bound = append(s.bound, bound)
 		}
@@ -202,37 +209,26 @@ func eachFamily(listen Listen, flag string, open func(netip.AddrPort) (netip.Add
 }
 
 // bindPair opens one address for UDP and TCP on the same port.
-func (s *sockets) bindPair(ctx context.Context, addr netip.AddrPort) (netip.AddrPort, error) {
-	family := "6"
-	if addr.Addr().Is4() {
-		family = "4"
+func (s *sockets) bindPair(ctx context.Context, addr netip.AddrPort, o openOptions) (netip.AddrPort, error) {
+	udp, bound, err := openUDP(ctx, udpOptions{addr: addr, loops: o.readers, share: o.share, plain: o.plain})
+	if err != nil {
+		return addr, err
 	}
 	var config net.ListenConfig
 	config.SetMultipathTCP(false) // costs speed, and no resolver asks for it
-	packets, err := config.ListenPacket(ctx, "udp"+family, addr.String())
+	if o.share {
+		config.Control = sharePort
+	}
+	listener, err := config.Listen(ctx, "tcp"+family(addr.Addr()), bound.String())
 	if err != nil {
+		for _, socket := range udp {
+			socket.close()
+		}
 		return addr, err
 	}
-	conn, ok := packets.(*net.UDPConn)
-	if !ok {
-		_ = packets.Close()
-		return addr, fmt.Errorf("the UDP socket is a %T", packets)
-	}
-	addr = netip.AddrPortFrom(addr.Addr(), conn.LocalAddr().(*net.UDPAddr).AddrPort().Port())
-	listener, err := config.Listen(ctx, "tcp"+family, addr.String())
-	if err != nil {
-		_ = conn.Close()
-		return addr, err
-	}
-	socket, err := newUDPSocket(conn, addr.Addr())
-	if err != nil {
-		_ = conn.Close()
-		_ = listener.Close()
-		return addr, err
-	}
-	s.udp = append(s.udp, socket)
+	s.udp = append(s.udp, udp...)
 	s.tcp = append(s.tcp, listener)
-	return addr, nil
+	return bound, nil
 }
 
 // lacksFamily reports whether err says that the system has no such family.

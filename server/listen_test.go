@@ -71,22 +71,24 @@ func TestBindErrors(t *testing.T) {
 // An address that is taken fails the whole start, and leaves nothing open.
 func TestBindTaken(t *testing.T) {
 	t.Parallel()
-	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	addr := taken.LocalAddr().(*net.UDPAddr).AddrPort()
+	bothLoops(t, func(t *testing.T, plain bool) {
+		taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer taken.Close()
+		addr := taken.LocalAddr().(*net.UDPAddr).AddrPort()
 
-	free := Listen{Addr: netip.MustParseAddr("127.0.0.1")}
-	server := &Server{View: viewOf(newWorld()), Listen: []Listen{free, {addr.Addr(), addr.Port()}}}
-	err = server.Serve(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "can't listen on UDP "+addr.String()+": the address is in use") {
-		t.Errorf("Serve gives %v", err)
-	}
-	if !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("the error does not wrap the system's: %v", err)
-	}
+		free := Listen{Addr: netip.MustParseAddr("127.0.0.1")}
+		server := &Server{plain: plain, View: viewOf(newWorld()), Listen: []Listen{free, {addr.Addr(), addr.Port()}}}
+		err = server.Serve(context.Background())
+		if err == nil || !strings.Contains(err.Error(), "can't listen on UDP "+addr.String()+": the address is in use") {
+			t.Errorf("Serve gives %v", err)
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("the error does not wrap the system's: %v", err)
+		}
+	})
 }
 
 func TestServeWithoutListen(t *testing.T) {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -12,21 +11,20 @@ import (
 // Metrics count what the server does. No label holds a host name: zones are
 // those of the configuration, types a fixed list. Safe for concurrent use; one
 // Metrics serves one Server.
+//
+// What queries count is counted by each worker in a tally of its own, and added
+// up when it is asked for.
 type Metrics struct {
-	queries     *prometheus.CounterVec
-	durations   *prometheus.HistogramVec
-	duration    [transports]prometheus.Observer // by Transport; see expect
-	truncated   prometheus.Counter
-	dropped     *prometheus.CounterVec
 	panics      prometheus.Counter
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec
-	cookies     [4]prometheus.Counter // by CookieState
-	short       prometheus.Counter
 	passed      *prometheus.CounterVec
 
-	mu       sync.Mutex
-	resolved map[series]prometheus.Counter
+	mu      sync.Mutex
+	tallies map[*tally]struct{}
+	past    *tally // of workers that are no more, and of what none has counted
+	// expected: see expect; by reason, with Answered for the transport itself.
+	expected [transports][drops]bool
 }
 
 // NewMetrics makes the metrics and registers them; with a nil registerer they
@@ -34,18 +32,6 @@ type Metrics struct {
 // registerer has them already.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		queries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "clusterzone_dns_queries_total",
-			Help: "Queries answered, by zone (none: outside of all), type, response code and transport.",
-		}, []string{"zone", "type", "rcode", "transport"}),
-		truncated: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "clusterzone_dns_truncated_total",
-			Help: "Replies with the TC bit: the client has to ask again over TCP.",
-		}),
-		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "clusterzone_dns_dropped_total",
-			Help: "Messages without a reply, by reason (short, response: no query; write: the reply could not be sent; limited: the rate limit; http: an HTTP request without a query) and transport. Of TCP, TLS and HTTPS also connections that ended before a query (proxy: no valid PROXY header; handshake: TLS failed).",
-		}, []string{"reason", "transport"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "clusterzone_dns_panics_total",
 			Help: "Queries answered with SERVFAIL because of a fault in this program. Please report the log line.",
@@ -58,48 +44,77 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "clusterzone_dns_tcp_refused_connections_total",
 			Help: "Connections over TCP, TLS and HTTPS closed at once, by the limit that they hit (total, client) or stopping.",
 		}, []string{"limit"}),
-		short: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "clusterzone_dns_rate_limited_short_total",
-			Help: "Short replies (TC or BADCOOKIE) that the rate limit put in the place of others.",
-		}),
 		passed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "clusterzone_dns_passed_on_total",
 			Help: "Queries passed on to another resolver, by zone and result: answered, or why they got SERVFAIL (unreachable, network, loop, busy).",
 		}, []string{"zone", "result"}),
-		resolved: map[series]prometheus.Counter{},
+		tallies: map[*tally]struct{}{},
+		past:    newTally(),
 	}
-	cookies := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "clusterzone_dns_cookies_total",
-		Help: "Queries with a DNS cookie, by what it was worth: client (no server cookie yet), valid, or bad (another server's or address's, or too old).",
-	}, []string{"state"})
-	for _, state := range []CookieState{CookieClient, CookieBad, CookieValid} {
-		m.cookies[state] = cookies.WithLabelValues(state.String())
-	}
-	m.durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "clusterzone_dns_request_duration_seconds",
-		Help:    "Time from the query's arrival in this program to its reply, by transport; without queries that are passed on.",
-		Buckets: []float64{.000005, .00001, .000025, .00005, .0001, .00025, .0005, .001, .005, .025, .1},
-	}, []string{"transport"})
 	m.expect(UDP, DropLimited)
 	m.expect(TCP)
 	for _, limit := range []string{"total", "client", "stopping"} {
 		m.refused.WithLabelValues(limit)
 	}
 	if registerer != nil {
-		registerer.MustRegister(m.queries, m.durations, m.truncated, m.dropped, m.panics, m.connections, m.refused,
-			cookies, m.short, m.passed)
+		registerer.MustRegister(m.panics, m.connections, m.refused, m.passed, newTallyCollector(m))
 	}
 	return m
 }
 
 // expect makes the series of a transport, which are then 0 and not missing, with
-// those of drops that not all transports have. It comes before the first query of
-// the transport, and before the server's goroutines.
+// those of drops that not all transports have.
 func (m *Metrics) expect(transport Transport, drops ...Drop) {
-	m.duration[transport] = m.durations.WithLabelValues(transport.String())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expected[transport][Answered] = true
 	for _, reason := range append(drops, DropShort, DropResponse, DropWrite) {
-		m.dropped.WithLabelValues(reason.String(), transport.String())
+		m.expected[transport][reason] = true
 	}
+}
+
+// expects reports whether a series of drops is shown while it is 0; with Answered,
+// whether the transport is there at all.
+func (m *Metrics) expects(transport Transport, reason Drop) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.expected[transport][reason]
+}
+
+// drop counts a message without a reply where no worker is at hand.
+func (m *Metrics) drop(transport Transport, reason Drop) {
+	m.past.dropped[transport][reason].Add(1)
+}
+
+// newTally returns a tally that is counted with the others until retire.
+func (m *Metrics) newTally() *tally {
+	t := newTally()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tallies[t] = struct{}{}
+	return t
+}
+
+// retire keeps what t has counted and forgets t, whose worker has ended.
+func (m *Metrics) retire(t *tally) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.tallies[t]; ok {
+		delete(m.tallies, t)
+		t.addTo(m.past)
+	}
+}
+
+// sum adds up all tallies.
+func (m *Metrics) sum() *tally {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := newTally()
+	m.past.addTo(sum)
+	for t := range m.tallies {
+		t.addTo(sum)
+	}
+	return sum
 }
 
 // A series is one combination of the labels of clusterzone_dns_queries_total.
@@ -138,40 +153,3 @@ const (
 	typeHTTPS  = 65
 	typeCAA    = 257
 )
-
-// counter resolves a series. Loops keep the result.
-func (m *Metrics) counter(key series) prometheus.Counter {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if counter, ok := m.resolved[key]; ok {
-		return counter
-	}
-	zone, typ := "none", "other"
-	if key.zone != "" {
-		zone = key.zone.String()
-	}
-	if key.typ != zones.TypeNone {
-		typ = key.typ.String()
-	}
-	counter := m.queries.WithLabelValues(zone, typ, key.rcode.String(), key.transport.String())
-	m.resolved[key] = counter
-	return counter
-}
-
-func (m *Metrics) observe(o Outcome, took time.Duration) {
-	if o.Passed {
-		m.passed.WithLabelValues(o.Zone.String(), o.PassFailure.String()).Inc()
-	} else {
-		m.duration[o.Transport].Observe(took.Seconds())
-	}
-	if o.Truncated {
-		m.truncated.Inc()
-	}
-	if o.Short {
-		m.short.Inc()
-	}
-}
-
-func (m *Metrics) drop(transport Transport, reason Drop) {
-	m.dropped.WithLabelValues(reason.String(), transport.String()).Inc()
-}

@@ -16,7 +16,7 @@ const (
 	TLS   // DNS over TLS (RFC 7858)
 	HTTPS // DNS over HTTPS (RFC 8484)
 
-	transports = 4
+	transports int = iota // how many there are
 )
 
 // String returns "udp", "tcp", "tls" or "https", as metrics spell it.
@@ -76,6 +76,8 @@ const (
 	DropHandshake
 	// DropHTTP: an HTTP request got an error of HTTP, as it had no DNS query.
 	DropHTTP
+
+	drops int = iota // how many there are
 )
 
 // String returns the reason as metrics spell it.

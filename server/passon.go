@@ -193,7 +193,7 @@ func (r *run) finish(query []byte, peer Peer, asked *zones.PassQuestion, passed 
 			outcome = Outcome{Transport: peer.Transport, Dropped: DropWrite}
 		}
 	}
-	w.observe(outcome, time.Since(start))
+	w.observe(outcome)
 	if w.tap != nil {
 		w.seen(peer, back.local(), query, out[2:], outcome, start)
 	}

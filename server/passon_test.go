@@ -120,46 +120,49 @@ func passOptions(t *testing.T) Options {
 // address that was asked.
 func TestPassOnOverSockets(t *testing.T) {
 	t.Parallel()
-	passer := &fakePasser{gate: make(chan struct{}), asked: make(chan *zones.PassQuestion, 10)}
-	registry := prometheus.NewRegistry()
-	addr := start(t, &Server{
-		Options: passOptions(t), Passer: passer, Readers: 1, Listen: []Listen{{}}, Metrics: NewMetrics(registry),
-		RateLimit: RateLimit{PerSecond: 1000},
+	bothLoops(t, func(t *testing.T, plain bool) {
+		passer := &fakePasser{gate: make(chan struct{}), asked: make(chan *zones.PassQuestion, 10)}
+		registry := prometheus.NewRegistry()
+		addr := start(t, &Server{
+			plain:   plain,
+			Options: passOptions(t), Passer: passer, Readers: 1, Listen: []Listen{{}}, Metrics: NewMetrics(registry),
+			RateLimit: RateLimit{PerSecond: 1000},
+		})
+		addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), addr.Port())
+		udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
+		slow, _ := askFor(t, "slow.corp.test A id=1 rd")
+		quick, _ := askFor(t, "www.corp.test A id=2")
+		check := func(reply []byte, id uint16, want string) {
+			t.Helper()
+			if text := describe(reply, UDP); binary.BigEndian.Uint16(reply) != id || !strings.Contains(text, want) {
+				t.Errorf("want %d %s, got %s", id, want, text)
+			}
+		}
+		send(t, udp, slow)
+		send(t, tcp, framed(slow))
+		for range 2 {
+			if q := <-passer.asked; !q.RD || q.From != netip.MustParseAddr("127.0.0.1") && q.From != netip.MustParseAddr("127.0.0.2") {
+				t.Errorf("asked is %+v", q)
+			}
+		}
+		send(t, udp, quick)
+		check(receive(t, udp), 2, "192.0.2.10")
+		send(t, tcp, framed(quick))
+		check(receiveFramed(t, tcp), 2, "192.0.2.10")
+		close(passer.gate)
+		const passed = "answer: slow.corp.test. 30 IN A 198.51.100.7"
+		check(receive(t, udp), 1, passed)
+		check(receiveFramed(t, tcp), 1, passed)
+		if got := metric(t, registry, "clusterzone_dns_passed_on_total"); got != 2 {
+			t.Errorf("%v queries counted as passed on, want 2", got)
+		}
+		// A fault beyond is SERVFAIL for that query.
+		fault, _ := askFor(t, "fault.corp.test A edns")
+		send(t, udp, fault)
+		if text := describe(receive(t, udp), UDP); !strings.HasPrefix(text, "SERVFAIL") || !strings.Contains(text, "EDE 22") {
+			t.Errorf("after a fault: %s", text)
+		}
 	})
-	addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), addr.Port())
-	udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
-	slow, _ := askFor(t, "slow.corp.test A id=1 rd")
-	quick, _ := askFor(t, "www.corp.test A id=2")
-	check := func(reply []byte, id uint16, want string) {
-		t.Helper()
-		if text := describe(reply, UDP); binary.BigEndian.Uint16(reply) != id || !strings.Contains(text, want) {
-			t.Errorf("want %d %s, got %s", id, want, text)
-		}
-	}
-	send(t, udp, slow)
-	send(t, tcp, framed(slow))
-	for range 2 {
-		if q := <-passer.asked; !q.RD || q.From != netip.MustParseAddr("127.0.0.1") && q.From != netip.MustParseAddr("127.0.0.2") {
-			t.Errorf("asked is %+v", q)
-		}
-	}
-	send(t, udp, quick)
-	check(receive(t, udp), 2, "192.0.2.10")
-	send(t, tcp, framed(quick))
-	check(receiveFramed(t, tcp), 2, "192.0.2.10")
-	close(passer.gate)
-	const passed = "answer: slow.corp.test. 30 IN A 198.51.100.7"
-	check(receive(t, udp), 1, passed)
-	check(receiveFramed(t, tcp), 1, passed)
-	if got := metric(t, registry, "clusterzone_dns_passed_on_total"); got != 2 {
-		t.Errorf("%v queries counted as passed on, want 2", got)
-	}
-	// A fault beyond is SERVFAIL for that query.
-	fault, _ := askFor(t, "fault.corp.test A edns")
-	send(t, udp, fault)
-	if text := describe(receive(t, udp), UDP); !strings.HasPrefix(text, "SERVFAIL") || !strings.Contains(text, "EDE 22") {
-		t.Errorf("after a fault: %s", text)
-	}
 }
 
 // A client that has said all closes its side; it still gets what it asked for. So
@@ -279,43 +282,45 @@ func (l *tapped) Seen(s Seen) {
 // The tap is told of each query and reply, octet for octet, passed on ones too.
 func TestTap(t *testing.T) {
 	t.Parallel()
-	tap := &tapped{more: make(chan struct{}, 100)}
-	addr := start(t, &Server{Options: passOptions(t), Passer: &fakePasser{}, Tap: tap, Listen: []Listen{{}}})
-	addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), addr.Port())
-	for _, words := range []string{"www.corp.test A", "other.corp.test A", "www.example A"} {
-		query, _ := askFor(t, words)
-		for _, network := range []string{"udp", "tcp"} {
-			conn := dial(t, network, addr)
-			var reply []byte
-			if network == "udp" {
-				send(t, conn, query)
-				reply = receive(t, conn)
-			} else {
-				send(t, conn, framed(query))
-				reply = receiveFramed(t, conn)
-			}
-			<-tap.more
-			tap.mu.Lock()
-			s := tap.seen[len(tap.seen)-1]
-			tap.mu.Unlock()
-			zone := "corp.test"
-			if words == "www.example A" {
-				zone = ""
-			}
-			if !bytes.Equal(s.Query, query) || !bytes.Equal(s.Reply, reply) || s.Transport.String() != network ||
-				s.Client.String() != conn.LocalAddr().String() || netip.AddrPortFrom(s.Server.Addr().Unmap(), s.Server.Port()) != addr ||
-				s.Sent.Before(s.Came) || (s.Zone != "" || zone != "") && s.Zone.String() != zone {
-				t.Errorf("%s over %s: told of %+v", words, network, s)
+	bothLoops(t, func(t *testing.T, plain bool) {
+		tap := &tapped{more: make(chan struct{}, 100)}
+		addr := start(t, &Server{plain: plain, Options: passOptions(t), Passer: &fakePasser{}, Tap: tap, Listen: []Listen{{}}})
+		addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), addr.Port())
+		for _, words := range []string{"www.corp.test A", "other.corp.test A", "www.example A"} {
+			query, _ := askFor(t, words)
+			for _, network := range []string{"udp", "tcp"} {
+				conn := dial(t, network, addr)
+				var reply []byte
+				if network == "udp" {
+					send(t, conn, query)
+					reply = receive(t, conn)
+				} else {
+					send(t, conn, framed(query))
+					reply = receiveFramed(t, conn)
+				}
+				<-tap.more
+				tap.mu.Lock()
+				s := tap.seen[len(tap.seen)-1]
+				tap.mu.Unlock()
+				zone := "corp.test"
+				if words == "www.example A" {
+					zone = ""
+				}
+				if !bytes.Equal(s.Query, query) || !bytes.Equal(s.Reply, reply) || s.Transport.String() != network ||
+					s.Client.String() != conn.LocalAddr().String() || netip.AddrPortFrom(s.Server.Addr().Unmap(), s.Server.Port()) != addr ||
+					s.Sent.Before(s.Came) || (s.Zone != "" || zone != "") && s.Zone.String() != zone {
+					t.Errorf("%s over %s: told of %+v", words, network, s)
+				}
 			}
 		}
-	}
-	// No reply, no message of it.
-	udp := dial(t, "udp", addr)
-	send(t, udp, []byte{1, 2, 3})
-	<-tap.more
-	if s := tap.seen[len(tap.seen)-1]; s.Reply != nil || len(s.Query) != 3 {
-		t.Errorf("told of %+v", s)
-	}
+		// No reply, no message of it.
+		udp := dial(t, "udp", addr)
+		send(t, udp, []byte{1, 2, 3})
+		<-tap.more
+		if s := tap.seen[len(tap.seen)-1]; s.Reply != nil || len(s.Query) != 3 {
+			t.Errorf("told of %+v", s)
+		}
+	})
 }
 
 // Whatever is asked, what is passed on becomes a well-formed reply, and nothing

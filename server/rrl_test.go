@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // limited runs queries through Respond and a limiter, at times of the test's
@@ -188,51 +187,54 @@ func TestRateLimitForgets(t *testing.T) {
 // the metrics say so.
 func TestRateLimitServes(t *testing.T) {
 	t.Parallel()
-	registry := prometheus.NewRegistry()
-	metrics := NewMetrics(registry)
-	addr, stop := startStoppable(t, &Server{
-		View: viewOf(worldOf(t, limitedWorld)), Metrics: metrics, Readers: 1,
-		RateLimit: RateLimit{PerSecond: 1}, Options: Options{Cookies: NewCookies(NewCookieSecret())},
+	bothLoops(t, func(t *testing.T, plain bool) {
+		registry := prometheus.NewRegistry()
+		metrics := NewMetrics(registry)
+		addr, stop := startStoppable(t, &Server{
+			plain: plain,
+			View:  viewOf(worldOf(t, limitedWorld)), Metrics: metrics, Readers: 1,
+			RateLimit: RateLimit{PerSecond: 1}, Options: Options{Cookies: NewCookies(NewCookieSecret())},
+		})
+		udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
+		for i := range 20 {
+			query, _ := askFor(t, "absent.corp.test A")
+			send(t, tcp, framed(query))
+			if len(receiveFramed(t, tcp)) == 0 {
+				t.Fatalf("query %d over TCP got nothing", i)
+			}
+		}
+		query, _ := askFor(t, "absent.corp.test A option=10:0102030405060708")
+		for range 200 {
+			send(t, udp, query)
+		}
+		probe, _ := askFor(t, "www.corp.test A id=77")
+		send(t, udp, probe)
+		full, short := 0, 0
+		for {
+			reply := receive(t, udp)
+			if reply[1] == 77 {
+				break
+			}
+			if reply[3]&0xf == byte(BadCookie)&0xf {
+				short++
+			} else {
+				full++
+			}
+		}
+		if full == 0 || short == 0 || full+short > 190 {
+			t.Errorf("of 200 queries %d got a reply and %d a short one", full, short)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := metrics.sum().short.Load(); int(got) != short {
+			t.Errorf("%v short replies counted, %d came", got, short)
+		}
+		if got := metrics.sum().dropped[UDP][DropLimited].Load(); int(got) != 200-full-short {
+			t.Errorf("%v dropped replies counted, %d did not come", got, 200-full-short)
+		}
+		if got := metrics.sum().cookies[CookieClient].Load(); got != 200 {
+			t.Errorf("%v cookies counted, want 200", got)
+		}
 	})
-	udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
-	for i := range 20 {
-		query, _ := askFor(t, "absent.corp.test A")
-		send(t, tcp, framed(query))
-		if len(receiveFramed(t, tcp)) == 0 {
-			t.Fatalf("query %d over TCP got nothing", i)
-		}
-	}
-	query, _ := askFor(t, "absent.corp.test A option=10:0102030405060708")
-	for range 200 {
-		send(t, udp, query)
-	}
-	probe, _ := askFor(t, "www.corp.test A id=77")
-	send(t, udp, probe)
-	full, short := 0, 0
-	for {
-		reply := receive(t, udp)
-		if reply[1] == 77 {
-			break
-		}
-		if reply[3]&0xf == byte(BadCookie)&0xf {
-			short++
-		} else {
-			full++
-		}
-	}
-	if full == 0 || short == 0 || full+short > 190 {
-		t.Errorf("of 200 queries %d got a reply and %d a short one", full, short)
-	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	if got := testutil.ToFloat64(metrics.short); int(got) != short {
-		t.Errorf("%v short replies counted, %d came", got, short)
-	}
-	if got := testutil.ToFloat64(metrics.dropped.WithLabelValues("limited", "udp")); int(got) != 200-full-short {
-		t.Errorf("%v dropped replies counted, %d did not come", got, 200-full-short)
-	}
-	if got := testutil.ToFloat64(metrics.cookies[CookieClient]); got != 200 {
-		t.Errorf("%v cookies counted, want 200", got)
-	}
 }

@@ -44,9 +44,15 @@ type Server struct {
 	RateLimit RateLimit
 	// TCP bounds connections.
 	TCP TCPOptions
-	// Readers is the number of goroutines that read each UDP socket; 0 means
-	// one for each CPU that Go may use.
+	// Readers is the number of loops that read each UDP address; 0 means one for
+	// each CPU that Go may use. On Linux each has a socket and a thread of its
+	// own.
 	Readers int
+	// ReusePort lets other processes that ask for the same have the same
+	// addresses at the same time (SO_REUSEPORT, on Linux): a new process answers
+	// beside the old one before that goes. Without it an address that is taken
+	// is an error.
+	ReusePort bool
 	// Drain is how long Serve waits, once ctx has ended, for clients with connections to
 	// take the replies that are on their way; 0 means 5 s.
 	Drain time.Duration
@@ -65,6 +71,9 @@ type Server struct {
 	Passer Passer
 	// Tap, where set, is told of every query and its reply.
 	Tap Tap
+
+	// plain is for tests, which run over both kinds of packetSocket.
+	plain bool
 }
 
 // Serve binds every address and answers until ctx ends; then it reads no more,
@@ -78,7 +87,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	if s.TLS == nil && len(s.ListenTLS)+len(s.ListenHTTPS) > 0 {
 		return errors.New("the DNS server has no certificate for TLS and HTTPS")
 	}
-	sockets, err := bind(ctx, s.Listen)
+	r := s.newRun()
+	sockets, err := bind(ctx, s.Listen, openOptions{readers: r.readers, share: s.ReusePort, plain: s.plain})
 	if err != nil {
 		return err
 	}
@@ -86,7 +96,6 @@ func (s *Server) Serve(ctx context.Context) error {
 		sockets.close()
 		return err
 	}
-	r := s.newRun()
 	if s.BoundEncrypted != nil {
 		s.BoundEncrypted(sockets.encryptedAddrs(TLS), sockets.encryptedAddrs(HTTPS))
 	}
@@ -96,9 +105,11 @@ func (s *Server) Serve(ctx context.Context) error {
 
 	loops, serving := errgroup.WithContext(ctx)
 	for _, socket := range sockets.udp {
-		for range r.readers {
-			loops.Go(func() error { return socket.serve(serving, r.newWorker()) })
-		}
+		loops.Go(func() error {
+			w := r.newWorker()
+			defer r.metrics.retire(w.tally)
+			return socket.serve(serving, w)
+		})
 	}
 	for _, listener := range sockets.tcp {
 		loops.Go(func() error { return r.accept(serving, listener, &gate{run: r, transport: TCP}) })
@@ -109,7 +120,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		// Wake readers rather than close their sockets under them: a reply that
 		// is being made can still leave.
 		for _, socket := range sockets.udp {
-			_ = socket.conn.SetReadDeadline(time.Unix(1, 0))
+			socket.wake()
 		}
 		sockets.closeListeners()
 		r.conns.interrupt()
@@ -117,6 +128,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	})
 	err = loops.Wait()
 	r.drain()
+	r.retireWorkers()
 	sockets.close()
 	return err
 }
@@ -137,7 +149,7 @@ type run struct {
 	passing     *passing
 	conns       *connections
 	open        sync.WaitGroup // goroutines of connections
-	idle        sync.Pool      // of *worker, for connections
+	workers     workers        // for connections
 	lastTrouble atomic.Int64   // Unix time in nanoseconds
 }
 
@@ -176,7 +188,6 @@ func (s *Server) newRun() *run {
 		r.options.Passes = nil
 	}
 	r.conns = newConnections(r.tcp.MaxConnections, r.tcp.MaxPerClient)
-	r.idle.New = func() any { return r.newWorker() }
 	return r
 }
 

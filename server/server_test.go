@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -25,103 +26,109 @@ import (
 // each, UDP and TCP, and the server lives through all of them.
 func TestServerAnswersScripts(t *testing.T) {
 	t.Parallel()
-	w := worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10\nshop.corp.test 60 A 192.0.2.11\nb.corp.test 60 CNAME www.corp.test")
-	addr := start(t, &Server{View: viewOf(w)})
-	udp := dial(t, "udp", addr)
-	tcp := dial(t, "tcp", addr)
-	probe, _ := askFor(t, "corp.test SOA id=999")
-	for _, query := range scriptQueries(t) {
-		want, outcome := Respond(nil, query, w.snapshot(), defaultPeer())
-		send(t, udp, query)
-		if outcome.Dropped != Answered {
-			// Silence shows by the next query's reply coming first.
-			send(t, udp, probe)
-			want, _ = Respond(nil, probe, w.snapshot(), defaultPeer())
+	bothLoops(t, func(t *testing.T, plain bool) {
+		w := worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10\nshop.corp.test 60 A 192.0.2.11\nb.corp.test 60 CNAME www.corp.test")
+		addr := start(t, &Server{plain: plain, View: viewOf(w)})
+		udp := dial(t, "udp", addr)
+		tcp := dial(t, "tcp", addr)
+		probe, _ := askFor(t, "corp.test SOA id=999")
+		for _, query := range scriptQueries(t) {
+			want, outcome := Respond(nil, query, w.snapshot(), defaultPeer())
+			send(t, udp, query)
+			if outcome.Dropped != Answered {
+				// Silence shows by the next query's reply coming first.
+				send(t, udp, probe)
+				want, _ = Respond(nil, probe, w.snapshot(), defaultPeer())
+			}
+			if got := receive(t, udp); !bytes.Equal(got, want) {
+				t.Errorf("query %x over UDP:\ngot  %s\nwant %s", query, describe(got, UDP), describe(want, UDP))
+			}
+			if outcome.Dropped != Answered {
+				continue
+			}
+			want, _ = Respond(nil, query, w.snapshot(), Peer{Addr: defaultPeer().Addr, Transport: TCP})
+			send(t, tcp, framed(query))
+			if got := receiveFramed(t, tcp); !bytes.Equal(got, want) {
+				t.Errorf("query %x over TCP:\ngot  %s\nwant %s", query, describe(got, TCP), describe(want, TCP))
+			}
 		}
-		if got := receive(t, udp); !bytes.Equal(got, want) {
-			t.Errorf("query %x over UDP:\ngot  %s\nwant %s", query, describe(got, UDP), describe(want, UDP))
-		}
-		if outcome.Dropped != Answered {
-			continue
-		}
-		want, _ = Respond(nil, query, w.snapshot(), Peer{Addr: defaultPeer().Addr, Transport: TCP})
-		send(t, tcp, framed(query))
-		if got := receiveFramed(t, tcp); !bytes.Equal(got, want) {
-			t.Errorf("query %x over TCP:\ngot  %s\nwant %s", query, describe(got, TCP), describe(want, TCP))
-		}
-	}
+	})
 }
 
 // What AUTHORITY's list asks of sizes, with another implementation as client.
 func TestServerSizes(t *testing.T) {
 	t.Parallel()
-	addr := start(t, &Server{View: viewOf(sizes(t))})
-	ask := func(network, name string, qtype, size uint16) *dns.Msg {
-		t.Helper()
-		m := new(dns.Msg).SetQuestion(name, qtype)
-		if size > 0 {
-			m.SetEdns0(size, false)
+	bothLoops(t, func(t *testing.T, plain bool) {
+		addr := start(t, &Server{plain: plain, View: viewOf(sizes(t))})
+		ask := func(network, name string, qtype, size uint16) *dns.Msg {
+			t.Helper()
+			m := new(dns.Msg).SetQuestion(name, qtype)
+			if size > 0 {
+				m.SetEdns0(size, false)
+			}
+			client := &dns.Client{Net: network, Timeout: wait, UDPSize: maxMessage}
+			reply, _, err := client.Exchange(m, addr.String())
+			if err != nil {
+				t.Fatalf("%s over %s: %v", name, network, err)
+			}
+			return reply
 		}
-		client := &dns.Client{Net: network, Timeout: wait, UDPSize: maxMessage}
-		reply, _, err := client.Exchange(m, addr.String())
-		if err != nil {
-			t.Fatalf("%s over %s: %v", name, network, err)
+		const big = "txt.corp.test."
+		for _, test := range []struct {
+			network   string
+			size      uint16
+			limit     int
+			truncated bool
+		}{
+			{"udp", 0, 512, true}, {"udp", 100, 512, true}, {"udp", 1232, 1232, true}, {"udp", 4096, 1232, true},
+			{"tcp", 0, maxMessage, false}, {"tcp", 512, maxMessage, false},
+		} {
+			reply := ask(test.network, big, dns.TypeTXT, test.size)
+			reply.Compress = true
+			if reply.Truncated != test.truncated || reply.Len() > test.limit || (reply.IsEdns0() != nil) != (test.size > 0) {
+				t.Errorf("%s offering %d: TC %v, %d octets, OPT %v", test.network, test.size, reply.Truncated, reply.Len(), reply.IsEdns0() != nil)
+			}
+			if test.network == "tcp" && len(reply.Answer) != 200 {
+				t.Errorf("over TCP %d of 200 records", len(reply.Answer))
+			}
 		}
-		return reply
-	}
-	const big = "txt.corp.test."
-	for _, test := range []struct {
-		network   string
-		size      uint16
-		limit     int
-		truncated bool
-	}{
-		{"udp", 0, 512, true}, {"udp", 100, 512, true}, {"udp", 1232, 1232, true}, {"udp", 4096, 1232, true},
-		{"tcp", 0, maxMessage, false}, {"tcp", 512, maxMessage, false},
-	} {
-		reply := ask(test.network, big, dns.TypeTXT, test.size)
-		reply.Compress = true
-		if reply.Truncated != test.truncated || reply.Len() > test.limit || (reply.IsEdns0() != nil) != (test.size > 0) {
-			t.Errorf("%s offering %d: TC %v, %d octets, OPT %v", test.network, test.size, reply.Truncated, reply.Len(), reply.IsEdns0() != nil)
+		if reply := ask("tcp", "a5000.corp.test.", dns.TypeA, 0); !reply.Truncated || len(reply.Answer) < 4000 {
+			t.Errorf("80 000 octets over TCP: TC %v with %d records", reply.Truncated, len(reply.Answer))
 		}
-		if test.network == "tcp" && len(reply.Answer) != 200 {
-			t.Errorf("over TCP %d of 200 records", len(reply.Answer))
-		}
-	}
-	if reply := ask("tcp", "a5000.corp.test.", dns.TypeA, 0); !reply.Truncated || len(reply.Answer) < 4000 {
-		t.Errorf("80 000 octets over TCP: TC %v with %d records", reply.Truncated, len(reply.Answer))
-	}
+	})
 }
 
 // A reply comes from the address that was asked, also on a socket bound to all
 // of them: a connected client drops replies from elsewhere.
 func TestReplyFromAddressAsked(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("the source address of replies is chosen by the system but on Linux")
-	}
-	addr := start(t, &Server{Listen: []Listen{{}}})
-	query, _ := askFor(t, "www.corp.test A")
-	hosts := []string{"127.0.0.1", "127.0.0.2", "127.1.2.3"}
-	if hasIPv6() {
-		hosts = append(hosts, "::1")
-	}
-	for _, host := range hosts {
-		for _, network := range []string{"udp", "tcp"} {
-			conn := dial(t, network, netip.AddrPortFrom(netip.MustParseAddr(host), addr.Port()))
-			var reply []byte
-			if network == "udp" {
-				send(t, conn, query)
-				reply = receive(t, conn)
-			} else {
-				send(t, conn, framed(query))
-				reply = receiveFramed(t, conn)
-			}
-			if !strings.Contains(describe(reply, UDP), "192.0.2.10") {
-				t.Errorf("%s %s: %x", network, host, reply)
+	bothLoops(t, func(t *testing.T, plain bool) {
+		if runtime.GOOS != "linux" {
+			t.Skip("the source address of replies is chosen by the system but on Linux")
+		}
+		addr := start(t, &Server{plain: plain, Listen: []Listen{{}}})
+		query, _ := askFor(t, "www.corp.test A")
+		hosts := []string{"127.0.0.1", "127.0.0.2", "127.1.2.3"}
+		if hasIPv6() {
+			hosts = append(hosts, "::1")
+		}
+		for _, host := range hosts {
+			for _, network := range []string{"udp", "tcp"} {
+				conn := dial(t, network, netip.AddrPortFrom(netip.MustParseAddr(host), addr.Port()))
+				var reply []byte
+				if network == "udp" {
+					send(t, conn, query)
+					reply = receive(t, conn)
+				} else {
+					send(t, conn, framed(query))
+					reply = receiveFramed(t, conn)
+				}
+				if !strings.Contains(describe(reply, UDP), "192.0.2.10") {
+					t.Errorf("%s %s: %x", network, host, reply)
+				}
 			}
 		}
-	}
+	})
 }
 
 func hasIPv6() bool {
@@ -136,62 +143,68 @@ func hasIPv6() bool {
 // UDP and TCP share a port on every address, also where it is a free one.
 func TestBoundPorts(t *testing.T) {
 	t.Parallel()
-	var bound []netip.AddrPort
-	server := &Server{
-		View:   viewOf(newWorld()),
-		Listen: []Listen{{}, {Addr: netip.MustParseAddr("127.0.0.1")}},
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	server.Bound = func(addrs []netip.AddrPort) { bound = addrs; cancel() }
-	if err := server.Serve(ctx); err != nil {
-		t.Fatal(err)
-	}
-	want := 2
-	if hasIPv6() {
-		want = 3
-		if bound[0].Port() != bound[1].Port() {
-			t.Errorf("the families have different ports: %v", bound)
+	bothLoops(t, func(t *testing.T, plain bool) {
+		var bound []netip.AddrPort
+		server := &Server{
+			plain:  plain,
+			View:   viewOf(newWorld()),
+			Listen: []Listen{{}, {Addr: netip.MustParseAddr("127.0.0.1")}},
 		}
-	}
-	if len(bound) != want || bound[0].Port() == 0 {
-		t.Errorf("bound %v, want %d addresses", bound, want)
-	}
+		ctx, cancel := context.WithCancel(context.Background())
+		server.Bound = func(addrs []netip.AddrPort) { bound = addrs; cancel() }
+		if err := server.Serve(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want := 2
+		if hasIPv6() {
+			want = 3
+			if bound[0].Port() != bound[1].Port() {
+				t.Errorf("the families have different ports: %v", bound)
+			}
+		}
+		if len(bound) != want || bound[0].Port() == 0 {
+			t.Errorf("bound %v, want %d addresses", bound, want)
+		}
+	})
 }
 
 // A fault in answering one query is SERVFAIL for that query alone.
 func TestPanicIsConfined(t *testing.T) {
 	t.Parallel()
-	var logged lockedBuffer
-	registry := prometheus.NewRegistry()
-	view := &faultyView{snap: worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10").snapshot()}
-	addr := start(t, &Server{
-		View: view, Metrics: NewMetrics(registry), Readers: 1,
-		Log: slog.New(slog.NewTextHandler(&logged, nil)),
+	bothLoops(t, func(t *testing.T, plain bool) {
+		var logged lockedBuffer
+		registry := prometheus.NewRegistry()
+		view := &faultyView{snap: worldOf(t, "zone corp.test\nwww.corp.test 60 A 192.0.2.10").snapshot()}
+		addr := start(t, &Server{
+			plain: plain,
+			View:  view, Metrics: NewMetrics(registry), Readers: 1,
+			Log: slog.New(slog.NewTextHandler(&logged, nil)),
+		})
+		udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
+		query, _ := askFor(t, "www.corp.test A edns rd")
+		for range 2 {
+			view.set(true)
+			send(t, udp, query)
+			checkServfail(t, receive(t, udp))
+			send(t, tcp, framed(query))
+			checkServfail(t, receiveFramed(t, tcp))
+			view.set(false)
+			send(t, udp, query)
+			if got := describe(receive(t, udp), UDP); !strings.HasPrefix(got, "NOERROR") {
+				t.Errorf("after the fault: %s", got)
+			}
+			send(t, tcp, framed(query))
+			if got := describe(receiveFramed(t, tcp), TCP); !strings.HasPrefix(got, "NOERROR") {
+				t.Errorf("after the fault: %s", got)
+			}
+		}
+		if got := metric(t, registry, "clusterzone_dns_panics_total"); got != 4 {
+			t.Errorf("%v panics counted, want 4", got)
+		}
+		if text := logged.String(); !strings.Contains(text, "a query made the server panic") || !strings.Contains(text, "goroutine") {
+			t.Errorf("want the fault logged with its stack: %s", text)
+		}
 	})
-	udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
-	query, _ := askFor(t, "www.corp.test A edns rd")
-	for range 2 {
-		view.set(true)
-		send(t, udp, query)
-		checkServfail(t, receive(t, udp))
-		send(t, tcp, framed(query))
-		checkServfail(t, receiveFramed(t, tcp))
-		view.set(false)
-		send(t, udp, query)
-		if got := describe(receive(t, udp), UDP); !strings.HasPrefix(got, "NOERROR") {
-			t.Errorf("after the fault: %s", got)
-		}
-		send(t, tcp, framed(query))
-		if got := describe(receiveFramed(t, tcp), TCP); !strings.HasPrefix(got, "NOERROR") {
-			t.Errorf("after the fault: %s", got)
-		}
-	}
-	if got := metric(t, registry, "clusterzone_dns_panics_total"); got != 4 {
-		t.Errorf("%v panics counted, want 4", got)
-	}
-	if text := logged.String(); !strings.Contains(text, "a query made the server panic") || !strings.Contains(text, "goroutine") {
-		t.Errorf("want the fault logged with its stack: %s", text)
-	}
 }
 
 func checkServfail(t *testing.T, reply []byte) {
@@ -259,9 +272,13 @@ func metric(t *testing.T, registry *prometheus.Registry, name string) (sum float
 // The outcomes reach the metrics, with labels that nobody can multiply.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
+	bothLoops(t, testMetrics)
+}
+
+func testMetrics(t *testing.T, plain bool) {
 	registry := prometheus.NewRegistry()
 	metrics := NewMetrics(registry)
-	addr, stop := startStoppable(t, &Server{View: viewOf(sizes(t)), Metrics: metrics, Readers: 1})
+	addr, stop := startStoppable(t, &Server{View: viewOf(sizes(t)), Metrics: metrics, Readers: 1, plain: plain})
 	udp := dial(t, "udp", addr)
 	for _, words := range []string{
 		"a1.corp.test A", "a1.corp.test A", "absent.corp.test TYPE666", "absent.corp.test TYPE667", "www.other.test A", "a200.corp.test A",
@@ -319,58 +336,66 @@ clusterzone_dns_truncated_total 1
 // After Serve nothing of it is left: no goroutine, no socket. Not parallel, so
 // that other tests' goroutines don't count.
 func TestNothingIsLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
-	at := startEncryptedStoppable(t, &Server{})
-	addr, stop := at.plain, at.stop
-	udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
-	query, _ := askFor(t, "www.corp.test A")
-	send(t, udp, query)
-	receive(t, udp)
-	send(t, tcp, framed(query))
-	receiveFramed(t, tcp)
-	dot := at.secure(t, dial(t, "tcp", at.tls))
-	send(t, dot, framed(query))
-	receiveFramed(t, dot)
-	web := at.secure(t, dial(t, "tcp", at.https))
-	send(t, web, []byte("GET "+getURL(query)+" HTTP/1.1\r\nHost: dns.corp.test\r\n\r\n"))
-	receive(t, web)
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
-	wantEnd(t, tcp)
-	wantEnd(t, dot)
-	wantEnd(t, web)
-	// Goroutines that have returned may still be on their way out.
-	deadline := time.Now().Add(wait)
-	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
-		runtime.Gosched()
-	}
-	if after := runtime.NumGoroutine(); after > before {
-		stacks := make([]byte, 1<<20)
-		t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks[:runtime.Stack(stacks, true)])
-	}
-	again, err := net.ListenPacket("udp", addr.String())
-	if err != nil {
-		t.Fatalf("the socket is still open: %v", err)
-	}
-	again.Close()
+	bothLoops(t, func(t *testing.T, plain bool) {
+		before := runtime.NumGoroutine()
+		at := startEncryptedStoppable(t, &Server{plain: plain})
+		addr, stop := at.plain, at.stop
+		udp, tcp := dial(t, "udp", addr), dial(t, "tcp", addr)
+		query, _ := askFor(t, "www.corp.test A")
+		send(t, udp, query)
+		receive(t, udp)
+		send(t, tcp, framed(query))
+		receiveFramed(t, tcp)
+		dot := at.secure(t, dial(t, "tcp", at.tls))
+		send(t, dot, framed(query))
+		receiveFramed(t, dot)
+		web := at.secure(t, dial(t, "tcp", at.https))
+		send(t, web, []byte("GET "+getURL(query)+" HTTP/1.1\r\nHost: dns.corp.test\r\n\r\n"))
+		receive(t, web)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		wantEnd(t, tcp)
+		wantEnd(t, dot)
+		wantEnd(t, web)
+		// Goroutines that have returned may still be on their way out.
+		deadline := time.Now().Add(wait)
+		for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+			runtime.Gosched()
+		}
+		if after := runtime.NumGoroutine(); after > before {
+			stacks := make([]byte, 1<<20)
+			t.Errorf("%d goroutines before, %d after:\n%s", before, after, stacks[:runtime.Stack(stacks, true)])
+		}
+		again, err := net.ListenPacket("udp", addr.String())
+		if err != nil {
+			t.Fatalf("the socket is still open: %v", err)
+		}
+		again.Close()
+	})
 }
 
 // A socket in trouble ends Serve with its error instead of silence.
 func TestServeEndsWithItsSockets(t *testing.T) {
 	t.Parallel()
-	s, err := bind(context.Background(), []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := (&Server{View: viewOf(newWorld())}).newRun()
-	s.close()
-	if err := s.udp[0].serve(context.Background(), r.newWorker()); err == nil {
-		t.Error("reading from a closed UDP socket must end with an error")
-	}
-	if err := r.accept(context.Background(), s.tcp[0], &gate{run: r, transport: TCP}); err == nil {
-		t.Error("accepting on a closed socket must end with an error")
-	}
+	bothLoops(t, func(t *testing.T, plain bool) {
+		listen := []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}}
+		s, err := bind(context.Background(), listen, openOptions{readers: 1, plain: plain})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := (&Server{View: viewOf(newWorld())}).newRun()
+		s.close()
+		if err := s.udp[0].serve(context.Background(), r.newWorker()); err == nil {
+			t.Error("reading from a closed UDP socket must end with an error")
+		}
+		if err := s.udp[0].sendLater([]byte{1}, netip.MustParseAddrPort("127.0.0.1:9"), nil); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("sending on a closed UDP socket gives %v", err)
+		}
+		if err := r.accept(context.Background(), s.tcp[0], &gate{run: r, transport: TCP}); err == nil {
+			t.Error("accepting on a closed socket must end with an error")
+		}
+	})
 }
 
 // Descriptors that run out are trouble for a while, not the end.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -21,9 +22,18 @@ func (v fixedView) Load() *zones.Snapshot { return v.snap }
 
 func viewOf(w *world) View { return fixedView{w.snapshot()} }
 
+// bothLoops runs a test over both kinds of packetSocket, where there are two.
+func bothLoops(t *testing.T, test func(t *testing.T, plain bool)) {
+	t.Helper()
+	t.Run("plain", func(t *testing.T) { test(t, true) })
+	if runtime.GOOS == "linux" {
+		t.Run("batch", func(t *testing.T) { test(t, false) })
+	}
+}
+
 // start serves until the test ends, checks that Serve then returns nil, and
 // returns the first address.
-func start(t *testing.T, server *Server) netip.AddrPort {
+func start(t testing.TB, server *Server) netip.AddrPort {
 	t.Helper()
 	addr, stop := startStoppable(t, server)
 	t.Cleanup(func() {
@@ -35,7 +45,7 @@ func start(t *testing.T, server *Server) netip.AddrPort {
 }
 
 // startStoppable is start for tests that stop the server themselves.
-func startStoppable(t *testing.T, server *Server) (addr netip.AddrPort, stop func() error) {
+func startStoppable(t testing.TB, server *Server) (addr netip.AddrPort, stop func() error) {
 	t.Helper()
 	if server.Listen == nil {
 		server.Listen = []Listen{{Addr: netip.MustParseAddr("127.0.0.1")}}
@@ -68,7 +78,7 @@ func startStoppable(t *testing.T, server *Server) (addr netip.AddrPort, stop fun
 }
 
 // dial connects, with a deadline on all that follows.
-func dial(t *testing.T, network string, addr netip.AddrPort) net.Conn {
+func dial(t testing.TB, network string, addr netip.AddrPort) net.Conn {
 	t.Helper()
 	conn, err := net.Dial(network, addr.String())
 	if err != nil {
@@ -81,7 +91,7 @@ func dial(t *testing.T, network string, addr netip.AddrPort) net.Conn {
 	return conn
 }
 
-func send(t *testing.T, conn net.Conn, octets []byte) {
+func send(t testing.TB, conn net.Conn, octets []byte) {
 	t.Helper()
 	if _, err := conn.Write(octets); err != nil {
 		t.Fatal(err)
@@ -89,7 +99,7 @@ func send(t *testing.T, conn net.Conn, octets []byte) {
 }
 
 // receive reads one reply over UDP.
-func receive(t *testing.T, conn net.Conn) []byte {
+func receive(t testing.TB, conn net.Conn) []byte {
 	t.Helper()
 	buf := make([]byte, maxMessage)
 	n, err := conn.Read(buf)
@@ -109,7 +119,7 @@ func framed(messages ...[]byte) (out []byte) {
 }
 
 // receiveFramed reads one reply over TCP.
-func receiveFramed(t *testing.T, conn net.Conn) []byte {
+func receiveFramed(t testing.TB, conn net.Conn) []byte {
 	t.Helper()
 	reply, err := readFramed(conn)
 	if err != nil {
@@ -128,7 +138,7 @@ func readFramed(conn io.Reader) ([]byte, error) {
 	return reply, err
 }
 
-func wantEnd(t *testing.T, conn net.Conn) {
+func wantEnd(t testing.TB, conn net.Conn) {
 	t.Helper()
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || err == nil || isTimeout(err) {
 		t.Errorf("the connection must be closed, but Read gives %d, %v", n, err)

@@ -1,14 +1,16 @@
 package server
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -51,6 +53,9 @@ const (
 	// flushAt is how many octets of replies gather before they are written,
 	// while more queries wait in the read buffer.
 	flushAt = 16 << 10
+	// inputSize is how many octets of queries one read takes; more than a query
+	// may have.
+	inputSize = 16 << 10
 	// acceptPause is the pause after a failed accept (no more descriptors).
 	acceptPause = 20 * time.Millisecond
 )
@@ -91,19 +96,21 @@ func (r *run) accept(ctx context.Context, listener net.Listener, to *gate) error
 // client is done or too slow, or ctx ends. It closes c.
 //
 // Replies to queries that came together leave together. A connection that
-// waits holds its read buffer and nothing else.
+// waits holds no worker and no buffer, but for the part of a query that has
+// come, where it is the system's own.
 func (r *run) serveConn(ctx context.Context, c net.Conn, peer Peer) {
 	defer c.Close()
 	r.metrics.connections.Inc()
 	defer r.metrics.connections.Dec()
 
-	conn := &connection{run: r, net: c, in: bufio.NewReaderSize(c, 2+maxQuery), peer: peer}
+	conn := r.newConnection(c, peer)
 	for range r.tcp.MaxQueries {
 		if !conn.next(ctx) {
 			break
 		}
 	}
 	conn.flush()
+	conn.park()
 	conn.passes.Wait()
 }
 
@@ -111,48 +118,66 @@ func (r *run) serveConn(ctx context.Context, c net.Conn, peer Peer) {
 type connection struct {
 	run  *run
 	net  net.Conn
-	in   *bufio.Reader
 	peer Peer
-	// worker and its out buffer are borrowed from the first query of a batch
-	// to the flush of its replies.
+	// receive waits for more octets, puts them behind held into in, and borrows
+	// a worker.
+	receive func() error
+	// worker is borrowed from the arrival of octets until the connection waits
+	// again.
 	worker  *worker
-	pending int // replies in worker.out
+	pending int       // replies in worker.out
+	arrived time.Time // when in came
+
 	// passes are the replies that other resolvers are still asked for. Each is
 	// written when it is there, whatever else was asked since (RFC 7766 section
 	// 6.2.1.1).
 	passes sync.WaitGroup
+
+	in   []byte // octets that are not yet answered, in the worker's memory or held's
+	held []byte // of those, what is kept while the connection waits
+	skip int    // octets of an overlong message that are yet to come
+	// awaited: the deadline of the next query is set.
+	awaited bool
 }
 
-// next reads one query and answers it into the pending replies. It returns
-// false when the connection is over.
+func (r *run) newConnection(c net.Conn, peer Peer) *connection {
+	conn := &connection{run: r, net: c, peer: peer}
+	if raw := rawConn(c); raw != nil {
+		conn.receive = func() error { return conn.receiveRaw(raw) }
+	} else {
+		conn.receive = conn.receivePlain
+	}
+	return conn
+}
+
+// next answers one query into the pending replies, and waits for it where it
+// has not come. It returns false when the connection is over.
 func (c *connection) next(ctx context.Context) bool {
-	size, ok := c.wait(ctx)
-	if !ok || size == 0 { // a message of no octets is no DNS (RFC 1035 section 4.2.2)
+	for !c.whole() {
+		if !c.wait(ctx) {
+			return false
+		}
+	}
+	size := c.length()
+	if size == 0 { // a message of no octets is no DNS (RFC 1035 section 4.2.2)
 		return false
 	}
-	// Of a message longer than the buffer only the header is looked at: the
+	// Of a message longer than any query only the header is looked at: the
 	// reply is FORMERR, or what its opcode gets.
 	readable := size
 	if size > maxQuery {
 		readable = headerSize
 	}
-	frame, err := c.in.Peek(2 + readable)
-	if err != nil {
-		return false
-	}
-	start := time.Now()
-	if c.worker == nil {
-		c.worker = c.run.borrow()
-	}
 	w := c.worker
 	mark := len(w.out)
-	c.peer.Time = uint32(start.Unix())
+	c.peer.Time = uint32(c.arrived.Unix())
 	var outcome Outcome
-	w.out, outcome = w.answer(append(w.out, 0, 0), frame[2:], c.peer)
+	query := c.in[2 : 2+readable]
+	w.out, outcome = w.answer(append(w.out, 0, 0), query, c.peer)
 	switch {
 	case outcome.PassOn != nil:
 		w.out = w.out[:mark]
-		w.passOn(frame[2:], c.peer, outcome.PassOn, start, c.returnPath())
+		w.passOn(query, c.peer, outcome.PassOn, c.arrived, c.returnPath())
 	case outcome.Dropped == Answered:
 		binary.BigEndian.PutUint16(w.out[mark:], uint16(len(w.out)-mark-2))
 		c.pending++
@@ -160,14 +185,14 @@ func (c *connection) next(ctx context.Context) bool {
 		w.out = w.out[:mark]
 	}
 	if outcome.PassOn == nil {
-		w.observe(outcome, time.Since(start))
+		w.observe(outcome)
+		w.sample(c.peer.Transport, 1, c.arrived)
 		if w.tap != nil {
-			w.seen(c.peer, c.local(), frame[2:], w.out[min(mark+2, len(w.out)):], outcome, start)
+			w.seen(c.peer, c.local(), query, w.out[min(mark+2, len(w.out)):], outcome, c.arrived)
 		}
 	}
-	if _, err := c.in.Discard(2 + size); err != nil {
-		return false
-	}
+	c.pass(2 + size)
+	c.awaited = false
 	return len(w.out) < flushAt || c.flush()
 }
 
@@ -195,59 +220,100 @@ func (c *connection) local() netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// wait returns the length of the next query once all of it is there (or as much
-// as the buffer holds). Before it blocks, it sends the pending replies; a
-// client that waits for them would else wait for ever.
-func (c *connection) wait(ctx context.Context) (size int, ok bool) {
-	if c.whole() {
-		return c.length(), true
-	}
+// whole reports whether the next query has come, or as much of it as is looked
+// at.
+func (c *connection) whole() bool {
+	return len(c.in) >= 2 && len(c.in) >= 2+min(c.length(), maxQuery)
+}
+
+// length is the next message's, of which two octets must have come.
+func (c *connection) length() int { return int(binary.BigEndian.Uint16(c.in)) }
+
+// pass takes n octets off what has come and will come.
+func (c *connection) pass(n int) {
+	there := min(n, len(c.in))
+	c.in = c.in[there:]
+	c.skip = n - there
+}
+
+// wait sends the pending replies, since a client that waits for them would else
+// wait for ever, and then waits for octets.
+func (c *connection) wait(ctx context.Context) bool {
 	if !c.flush() {
-		return 0, false
+		return false
 	}
-	// The deadline is for writing too: TLS may answer a client while it reads.
-	if c.net.SetDeadline(time.Now().Add(c.run.tcp.IdleTimeout)) != nil {
-		return 0, false
+	c.park()
+	if !c.awaited {
+		// The deadline is for writing too: TLS may answer a client while it reads.
+		if c.net.SetDeadline(time.Now().Add(c.run.tcp.IdleTimeout)) != nil {
+			return false
+		}
+		c.awaited = true
 	}
 	// connections.interrupt sets a deadline in the past after ctx has ended: if
 	// it came before ours, ctx says so now.
-	if ctx.Err() != nil {
-		return 0, false
+	if ctx.Err() != nil || c.receive() != nil {
+		return false
 	}
-	if _, err := c.in.Peek(2); err != nil {
-		return 0, false
-	}
-	size = c.length()
-	if size == 0 {
-		return 0, true
-	}
-	_, err := c.in.Peek(2 + min(size, maxQuery))
-	return size, err == nil
+	c.arrived = time.Now()
+	c.pass(c.skip)
+	return true
 }
 
-// whole reports whether the next query stands in the read buffer.
-func (c *connection) whole() bool {
-	return c.in.Buffered() >= 2 && c.in.Buffered() >= 2+c.length()
+// park gives the worker back. The replies must have been written.
+func (c *connection) park() {
+	if cap(c.held) < len(c.in) {
+		c.held = make([]byte, len(c.in))
+	}
+	c.held = c.held[:copy(c.held[:len(c.in)], c.in)]
+	c.in = nil
+	if c.worker != nil {
+		c.run.giveBack(c.worker)
+		c.worker = nil
+	}
 }
 
-// length is the next message's, which must be in the buffer.
-func (c *connection) length() int {
-	prefix, _ := c.in.Peek(2)
-	return int(binary.BigEndian.Uint16(prefix))
+// receivePlain reads any connection, into memory that it keeps: 4 KiB.
+func (c *connection) receivePlain() error {
+	if cap(c.held) < 2+maxQuery {
+		c.held = append(make([]byte, 0, 2+maxQuery), c.held...)
+	}
+	n, err := c.net.Read(c.held[len(c.held):cap(c.held)])
+	if n == 0 {
+		return cmp.Or(err, io.ErrNoProgress)
+	}
+	c.in = c.held[:len(c.held)+n]
+	c.worker = c.run.borrow()
+	return nil
 }
 
-// flush writes the pending replies and gives the worker back. It returns false
-// where the client did not take them in time.
+// receiveRaw waits until the system has octets, and only then takes memory to
+// read them into: the worker's.
+func (c *connection) receiveRaw(raw syscall.RawConn) error {
+	var failed error
+	err := raw.Read(func(fd uintptr) bool {
+		w := c.run.borrow()
+		if w.in == nil {
+			w.in = make([]byte, inputSize)
+		}
+		held := copy(w.in, c.held)
+		n, again, err := readNow(fd, w.in[held:])
+		if again || err != nil {
+			c.run.giveBack(w)
+			failed = err
+			return !again
+		}
+		c.worker, c.in, c.held = w, w.in[:held+n], nil
+		return true
+	})
+	return cmp.Or(err, failed)
+}
+
+// flush writes the pending replies. It returns false where the client did not
+// take them in time.
 func (c *connection) flush() bool {
 	w := c.worker
-	if w == nil {
-		return true
-	}
-	defer func() {
-		c.run.giveBack(w)
-		c.worker, c.pending = nil, 0
-	}()
-	if len(w.out) == 0 {
+	if w == nil || len(w.out) == 0 {
 		return true
 	}
 	err := c.net.SetWriteDeadline(time.Now().Add(c.run.tcp.WriteTimeout))
@@ -256,8 +322,9 @@ func (c *connection) flush() bool {
 	}
 	if err != nil {
 		for range c.pending {
-			w.metrics.drop(c.peer.Transport, DropWrite)
+			w.observe(Outcome{Transport: c.peer.Transport, Dropped: DropWrite})
 		}
 	}
+	w.out, c.pending = w.out[:0], 0
 	return err == nil
 }

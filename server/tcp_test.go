@@ -273,7 +273,7 @@ func TestTCPSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, ended, r := pipeServer(t, t.Context(), TCPOptions{WriteTimeout: 3 * time.Second}, view)
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(r.metrics.dropped)
+		registry.MustRegister(newTallyCollector(r.metrics))
 		send(t, client, framed(pipelined(t, 3)...))
 		time.Sleep(2900 * time.Millisecond)
 		if !isOpen(ended) {

@@ -3,39 +3,83 @@ package server
 import (
 	"fmt"
 	"runtime/debug"
+	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// A worker answers queries for one goroutine at a time.
+// A worker answers queries for one goroutine at a time, and counts them.
 type worker struct {
 	*run
+	*tally
 	responder Responder
+	in        []byte // what a TCP connection has sent; inputSize octets, made on first use
 	out       []byte // replies of a TCP connection, each with its length
-	// counters keeps what Metrics has resolved, so that counting a query takes
-	// no lock.
-	counters map[series]prometheus.Counter
 }
 
 func (r *run) newWorker() *worker {
-	return &worker{run: r, responder: Responder{Options: r.options, limiter: r.limiter}, counters: map[series]prometheus.Counter{}}
+	return &worker{run: r, tally: r.metrics.newTally(), responder: Responder{Options: r.options, limiter: r.limiter}}
 }
 
-// maxKept is the largest reply buffer that an idle worker keeps.
-const maxKept = 64 << 10
+const (
+	// maxKept is the largest reply buffer that an idle worker keeps.
+	maxKept = 64 << 10
+	// maxIdle is how many idle workers are kept: more than answer at a time.
+	maxIdle = 64
+)
+
+// workers are idle workers, for connections. Safe for concurrent use.
+type workers struct {
+	mu   sync.Mutex
+	idle []*worker
+}
 
 // borrow returns a worker for a batch of TCP queries.
-func (r *run) borrow() *worker { return r.idle.Get().(*worker) }
+func (r *run) borrow() *worker {
+	r.workers.mu.Lock()
+	if last := len(r.workers.idle) - 1; last >= 0 {
+		w := r.workers.idle[last]
+		r.workers.idle = r.workers.idle[:last]
+		r.workers.mu.Unlock()
+		return w
+	}
+	r.workers.mu.Unlock()
+	return r.newWorker()
+}
 
 func (r *run) giveBack(w *worker) {
 	w.out = w.out[:0]
 	if cap(w.out) > maxKept {
 		w.out = nil
 	}
-	r.idle.Put(w)
+	r.workers.mu.Lock()
+	kept := len(r.workers.idle) < maxIdle
+	if kept {
+		r.workers.idle = append(r.workers.idle, w)
+	}
+	r.workers.mu.Unlock()
+	if !kept {
+		r.metrics.retire(w.tally)
+	}
+}
+
+// retireWorkers ends the idle workers, which are all once nobody is served.
+func (r *run) retireWorkers() {
+	r.workers.mu.Lock()
+	defer r.workers.mu.Unlock()
+	for _, w := range r.workers.idle {
+		r.metrics.retire(w.tally)
+	}
+	r.workers.idle = nil
+}
+
+// observe counts an outcome.
+func (w *worker) observe(o Outcome) {
+	if o.Passed {
+		w.metrics.passed.WithLabelValues(o.Zone.String(), o.PassFailure.String()).Inc()
+	}
+	w.tally.observe(o)
 }
 
 // answer is Responder.Respond with the current snapshot, and with a fault in it
@@ -58,25 +102,6 @@ func (w *worker) answerWith(dst, query []byte, peer Peer, asked *zones.PassQuest
 		return w.responder.Finish(dst, query, w.view.Load(), peer, asked, passed)
 	}
 	return w.responder.Respond(dst, query, w.view.Load(), peer)
-}
-
-// observe counts an outcome.
-func (w *worker) observe(o Outcome, took time.Duration) {
-	if o.Cookie != CookieNone {
-		w.metrics.cookies[o.Cookie].Inc()
-	}
-	if o.Dropped != Answered {
-		w.metrics.drop(o.Transport, o.Dropped)
-		return
-	}
-	key := seriesOf(o)
-	counter, ok := w.counters[key]
-	if !ok {
-		counter = w.metrics.counter(key)
-		w.counters[key] = counter
-	}
-	counter.Inc()
-	w.metrics.observe(o, took)
 }
 
 // troublePause is the least time between two log lines about trouble on the

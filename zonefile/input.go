@@ -152,7 +152,7 @@ func (in *input) Stat() (fs.FileInfo, error) { return nil, fs.ErrInvalid }
 // advance goes on to the next entry.
 func (in *input) advance() error {
 	if in.made != nil {
-		if in.entry, in.at = in.made.line(), 0; in.entry != nil {
+		if in.entry, in.at = mend(in.made.line()), 0; in.entry != nil {
 			return nil
 		}
 		in.made = nil
@@ -168,6 +168,7 @@ func (in *input) advance() error {
 		in.entry = bytes.ReplaceAll(in.entry, []byte("\r\n"), []byte("\n"))
 	}
 	if len(in.entry) == 0 || in.entry[0] != '$' {
+		in.entry = mend(in.entry)
 		return nil
 	}
 	fields := strings.Fields(string(in.entry))

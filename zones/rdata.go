@@ -139,7 +139,13 @@ func (r Rdata) Text(t Type) string {
 	if _, unknown := rr.(*dns.RFC3597); err != nil || unknown {
 		return strings.TrimSuffix(fmt.Sprintf("\\# %d %X", len(r), string(r)), " ") // RFC 3597 section 5
 	}
-	return strings.TrimPrefix(rr.String(), rr.Header().String())
+	text := strings.TrimPrefix(rr.String(), rr.Header().String())
+	if t == TypeSVCB || t == TypeHTTPS {
+		// Keys that take no value stand alone, no-default-alpn above all (RFC 9460
+		// section 7.1.1): ldns refuses an empty one.
+		text = strings.ReplaceAll(text, `=""`, "")
+	}
+	return text
 }
 
 var errRdata = errors.New("malformed record data")

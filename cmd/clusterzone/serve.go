@@ -77,7 +77,8 @@ type daemon struct {
 	tap          *dnstap.Sender     // nil without --dnstap
 	resolver     *resolver.Resolver // nil where outside targets are not looked up
 	leaving      leaving
-	synced       bool // a commit was ready; the feed's goroutine's own
+	synced       bool          // a commit was ready; the feed's goroutine's own
+	ready        chan struct{} // closed then
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -98,7 +99,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // newDaemon checks every setting and builds the parts; it starts nothing. The
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
-	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry()}
+	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{})}
 	if err := serving.mirrors.prepare(log, slog.LevelWarn, objects); err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 
 // dnsServer turns the flags into the server's options.
 func (s *serveSettings) dnsServer() (*server.Server, error) {
-	dns := &server.Server{TCP: server.TCPOptions{
+	dns := &server.Server{ReusePort: s.reusePort, TCP: server.TCPOptions{
 		MaxConnections: s.tcpConnections,
 		MaxPerClient:   s.tcpPerClient,
 		IdleTimeout:    s.tcpIdle,
@@ -246,6 +247,11 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	}
 	defer web.close()
 
+	// Before anything answers: whoever sees an answer may send a signal.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
 	// Parts stop in this order: readiness fails, the delay passes, then the
 	// DNS server drains and the rest ends.
 	stop, cancel := context.WithCancel(ctx)
@@ -268,7 +274,7 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.pipeline.mirrors != nil {
 		parts.Go(func() error { return d.mirror(working) })
 	}
-	parts.Go(func() error { return d.dns.Serve(working) })
+	parts.Go(func() error { return d.answer(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
 		parts.Go(func() error {
@@ -284,19 +290,30 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	}
 	parts.Go(func() error {
 		defer cancel()
-		d.waitForSignal(working)
+		d.waitForSignal(working, signals)
 		return nil
 	})
 	return parts.Wait()
 }
 
+// answer serves DNS until ctx ends. Who shares a port waits until it can answer:
+// it would take its part of the queries from a process that can.
+func (d *daemon) answer(ctx context.Context) error {
+	if d.serving.reusePort && !d.pipeline.store.Load().Ready {
+		d.log.Info("listening as soon as everything was read, since the port may be another process' until then (--reuse-port)")
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.ready:
+		}
+	}
+	return d.dns.Serve(ctx)
+}
+
 // waitForSignal returns when the server is to stop: at once after an
 // interrupt, some time after SIGTERM, so that whoever sends queries here can
 // notice that readiness fails.
-func (d *daemon) waitForSignal(ctx context.Context) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
+func (d *daemon) waitForSignal(ctx context.Context, signals <-chan os.Signal) {
 	select {
 	case <-ctx.Done():
 		return
@@ -327,6 +344,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {
 		d.synced = true
+		close(d.ready)
 		go giveBack()
 	}
 	if d.events == nil {

@@ -167,6 +167,7 @@ func (s *zoneSettings) add(cmd *cobra.Command) {
 // serveSettings are the rest of what serve needs.
 type serveSettings struct {
 	listen         []string
+	reusePort      bool
 	metricsAddress string
 	adminAddress   string
 	stateFile      string
@@ -190,6 +191,7 @@ type serveSettings struct {
 func (s *serveSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupServe)
 	f.list(&s.listen, "listen", "`address` to answer on, UDP and TCP; repeatable (default: :53)")
+	f.yes(&s.reusePort, "reuse-port", false, "share the addresses of --listen with other processes that have this flag too, of the same user (SO_REUSEPORT, Linux): a new one takes part as soon as it can answer, and the old one can go without a lost query; otherwise an address that is taken is an error")
 	s.encrypted.add(cmd)
 	f.text(&s.metricsAddress, "metrics-address", ":7979", "`address` of /metrics, /healthz and /readyz; empty for none")
 	f.text(&s.adminAddress, "admin-address", "127.0.0.1:7980", "`address` of the admin API, which \"clusterzone explain\" asks; it names objects; empty for none")

@@ -27,7 +27,7 @@ func BenchmarkListToReady(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(ready.Sub(begin).Seconds()*1000, "start-to-answer-ms")
-	pid := p.cmd.Process.Pid
+	pid := p.Pid()
 	b.ReportMetric(memory(b, pid, "VmRSS"), "synced-rss-MiB")
 	select {
 	case <-time.After(settleTime):

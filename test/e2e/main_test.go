@@ -2,10 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +10,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/clusterzone/clusterzone/test/daemon"
 	"github.com/clusterzone/clusterzone/test/kubetest"
 )
 
@@ -26,10 +24,6 @@ var shared kubetest.Shared
 var binDir string
 
 func TestMain(m *testing.M) {
-	if err := readSources(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	dir, err := os.MkdirTemp("", "clusterzone-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -43,38 +37,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// readSources looks at the folders that the program is built from: go test then
-// knows that the outcome depends on them, and does not show an old one.
-func readSources() error {
-	for _, name := range []string{"go.mod", "go.sum", "cmd", "server", "sources", "zones"} {
-		err := filepath.WalkDir(filepath.Join(root, name), func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
-				_, err = os.Stat(path)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var buildProgram = sync.OnceValues(func() (string, error) { return build("clusterzone", raceFlag...) })
+var buildProgram = sync.OnceValues(func() (string, error) { return daemon.Build(root, binDir, "clusterzone", daemon.Race) })
 
 // buildPlain builds without the race detector, for benchmarks.
-var buildPlain = sync.OnceValues(func() (string, error) { return build("clusterzone-plain") })
-
-func build(name string, flags ...string) (string, error) {
-	path := filepath.Join(binDir, name)
-	args := append([]string{"build", "-o", path}, flags...)
-	cmd := exec.Command("go", append(args, "./cmd/clusterzone")...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cmd/clusterzone can't be built: %w\n%s", err, out)
-	}
-	return path, nil
-}
+var buildPlain = sync.OnceValues(func() (string, error) { return daemon.Build(root, binDir, "clusterzone-plain", false) })
 
 // program returns the path of the program under test.
 func program(t testing.TB) string {

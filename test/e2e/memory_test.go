@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
 // settleTime is how long a program is left alone before its memory is read: the
@@ -33,11 +35,14 @@ func BenchmarkMemory(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	coredns := buildCoreDNS(b)
+	coredns, err := daemon.BuildCoreDNS(root)
+	if err != nil {
+		b.Fatal(err)
+	}
 	f := fill(b, manyIngresses)
 	kubeconfig := "--kubeconfig=" + f.cluster.Kubeconfig(b, f.cluster.Admin())
 	p := serve(b, path, kubeconfig)
-	measure(b, "clusterzone", p.dns, p.cmd.Process.Pid)
+	measure(b, "clusterzone", p.dns, p.Pid())
 	zone, err := exec.CommandContext(b.Context(), path, "records", "--output=zone", "--zone=corp.test", kubeconfig).Output()
 	if err != nil {
 		b.Fatal(err)
@@ -52,7 +57,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Fatal(err)
 	}
 	p = serve(b, path, "--manifests="+manifests)
-	measure(b, "manifests", p.dns, p.cmd.Process.Pid)
+	measure(b, "manifests", p.dns, p.Pid())
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -95,22 +100,6 @@ func memory(b *testing.B, pid int, field string) float64 {
 	}
 	b.Fatalf("/proc/%d/status has no %s", pid, field)
 	return 0
-}
-
-// buildCoreDNS builds CoreDNS from the module test/coredns, which takes some
-// minutes the first time, and returns its path in the build cache.
-func buildCoreDNS(b *testing.B) string {
-	b.Helper()
-	cmd := exec.CommandContext(b.Context(), "go", "tool", "-n", "coredns")
-	cmd.Dir = filepath.Join(root, "test", "coredns")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		b.Fatalf("CoreDNS can't be built: %v\n%s", err, errs.String())
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // startCoreDNS serves a zone file, and returns when CoreDNS answers.

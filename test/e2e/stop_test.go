@@ -28,7 +28,7 @@ func TestSIGTERMFailsReadinessAndServesOn(t *testing.T) {
 	apply(t, c, ingress("shop", "late", "late.corp.test", "192.0.2.7"))
 	p.await(t, "late.corp.test", "A", address("late.corp.test", "A", "192.0.2.7"))
 	select {
-	case <-p.exited:
+	case <-p.Exited():
 		t.Fatal("the program has ended before its delay is over")
 	default:
 	}

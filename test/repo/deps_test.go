@@ -19,9 +19,13 @@ var ours = map[string][]string{
 	"filewatch":       {},
 	"dnstap":          {"zones"},
 	"cmd/clusterzone": {"server", "sources", "upstream", "zonefile", "filewatch", "dnstap", "zones"},
+	"test/bench":      {},
 	"test/kubetest":   {},
 	"test/e2e":        {"test/kubetest", "server", "sources", "zonefile", "filewatch", "zones"},
 	"test/script":     {},
+	"test/daemon":     {},
+	"test/peers":      {},
+	"test/fronts":     {},
 	"test/repo":       {}, // its tests read the options of sources
 }
 

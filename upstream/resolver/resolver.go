@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"log/slog"
@@ -31,7 +30,8 @@ type Options struct {
 	Stale     time.Duration
 	Publisher Publisher
 	Log       *slog.Logger
-	// Parallel is how many targets are looked up at once at most; 0 means 32.
+	// Parallel is how many targets are looked up at once at most; 0 means 32. At
+	// least 4 lets targets that are silent hold up no other.
 	Parallel int
 }
 
@@ -49,12 +49,11 @@ type Resolver struct {
 	wake    chan struct{}
 
 	// The rest belongs to Run's goroutine.
-	states   map[zones.Name]*state
-	schedule schedule
-	busy     int // lookups in flight
-	targets  *zones.Targets
-	put      []*zones.Target // to be published
-	gone     []zones.Name
+	states  map[zones.Name]*state
+	lanes   lanes
+	targets *zones.Targets
+	put     []*zones.Target // to be published
+	gone    []zones.Name
 }
 
 // New returns a Resolver and publishes that no target is known yet. Run does the
@@ -143,7 +142,7 @@ func (r *Resolver) takeIn(now time.Time) {
 		case wanted && s == nil:
 			s = &state{name: name, due: now}
 			r.states[name] = s
-			heap.Push(&r.schedule, s)
+			r.lanes.put(s)
 			r.put = append(r.put, s.publish())
 		case !wanted && s != nil:
 			delete(r.states, name)
@@ -151,7 +150,7 @@ func (r *Resolver) takeIn(now time.Time) {
 			if s.cancel != nil {
 				s.cancel() // what it finds is left out
 			} else {
-				heap.Remove(&r.schedule, s.at)
+				r.lanes.remove(s)
 			}
 		}
 	}
@@ -160,28 +159,23 @@ func (r *Resolver) takeIn(now time.Time) {
 // start begins the lookups that are due, as many as may be in flight, and
 // returns how long to wait for the next one.
 func (r *Resolver) start(ctx context.Context, flying *sync.WaitGroup, results chan<- outcome, now time.Time) time.Duration {
-	for r.busy < r.options.Parallel && len(r.schedule) > 0 && !r.schedule[0].due.After(now) {
-		s := heap.Pop(&r.schedule).(*state)
+	for s := r.lanes.next(r.options.Parallel, now); s != nil; s = r.lanes.next(r.options.Parallel, now) {
 		lookup, cancel := context.WithCancel(ctx)
 		s.cancel = cancel
-		r.busy++
 		flying.Go(func() {
 			defer cancel()
 			results <- r.lookUp(lookup, s)
 		})
 	}
-	const never = time.Hour
-	if r.busy == r.options.Parallel || len(r.schedule) == 0 {
-		return never // a result or a new target ends the wait
-	}
-	return r.schedule[0].due.Sub(now)
+	const never = time.Hour // a result or a new target ends the wait
+	return r.lanes.wait(r.options.Parallel, now, never)
 }
 
 // take brings the outcome of a lookup in, unless nobody needs the target any
 // longer.
 func (r *Resolver) take(out *outcome, now time.Time) {
-	r.busy--
 	s := out.state
+	r.lanes.done(s)
 	s.cancel = nil
 	if r.states[s.name] != s {
 		return
@@ -193,7 +187,7 @@ func (r *Resolver) take(out *outcome, now time.Time) {
 	} else {
 		r.good.Add(1)
 	}
-	heap.Push(&r.schedule, s)
+	r.lanes.put(s)
 	target := s.publish()
 	r.put = append(r.put, target)
 	switch {

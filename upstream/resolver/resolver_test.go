@@ -29,6 +29,7 @@ type script struct {
 	of      int // now
 	doubled bool
 	dead    map[netip.AddrPort]bool
+	silent  map[zones.Name]bool // names whose questions get no answer
 }
 
 func (s *script) set(change func()) {
@@ -39,7 +40,7 @@ func (s *script) set(change func()) {
 
 func (s *script) ask(ctx context.Context, server netip.AddrPort, name zones.Name, kind zones.Type) (found, error) {
 	s.mu.Lock()
-	takes, dead := s.takes, s.dead[server]
+	takes, dead := s.takes, s.dead[server] || s.silent[name]
 	if kind == zones.TypeA {
 		s.asked = append(s.asked, time.Now())
 		s.flying[name]++
@@ -293,11 +294,12 @@ func TestSlowAndMany(t *testing.T) {
 		for _, lb := range names {
 			expect(t, store, lb, zones.TypeA, "waiting")
 		}
-		pass(3*lookupTimeout + time.Second)
+		// Three at a time: the fourth is kept for what is known.
+		pass(4*lookupTimeout + time.Second)
 		for _, lb := range names {
 			known := store.Load().Targets().Get(lb)
 			if known.State() != "failed" {
-				t.Errorf("%s is %s after %s", lb, known.State(), 3*lookupTimeout)
+				t.Errorf("%s is %s after %s", lb, known.State(), 4*lookupTimeout)
 			}
 		}
 		if s.most > 4 {
@@ -320,6 +322,38 @@ func TestSlowAndMany(t *testing.T) {
 		if len(s.asked) > 0 {
 			t.Errorf("%d lookups of targets that nobody needs", len(s.asked))
 		}
+	})
+}
+
+// Targets whose servers are silent, far more than can be looked up at once, hold up
+// no other: one that is well is looked up in time from the first moment on, and a
+// new one soon once the silent ones are known to be so.
+func TestSilentTargetsHoldUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := &script{says: map[zones.Type]found{zones.TypeA: v4(4, "198.51.100.1")}, silent: map[zones.Name]bool{}}
+	run(t, s, time.Hour, func(t *testing.T, r *Resolver, store *zones.Store) {
+		well := name(t, "well.example")
+		r.Update([]zones.Name{well}, nil)
+		expect(t, store, well, zones.TypeA, "198.51.100.1 2")
+		var silent []zones.Name
+		for i := range 40 {
+			silent = append(silent, name(t, fmt.Sprintf("silent%d.example", i)))
+		}
+		s.set(func() {
+			for _, lb := range silent {
+				s.silent[lb] = true
+			}
+		})
+		r.Update(silent, nil)
+		for i := range 60 {
+			address := fmt.Sprintf("198.51.100.%d", 2+i)
+			s.set(func() { s.says[zones.TypeA] = v4(4, address) })
+			pass(3 * time.Second)
+			expect(t, store, well, zones.TypeA, address+" 2")
+		}
+		fresh := name(t, "fresh.example")
+		r.Update([]zones.Name{fresh}, nil)
+		expect(t, store, fresh, zones.TypeA, "198.51.100.61 2")
 	})
 }
 
