@@ -97,6 +97,10 @@ var onlyIn = map[string]struct {
 		[]string{"filewatch"},
 		"one package knows how files change, whoever reads them",
 	},
+	"github.com/cloudflare/": {
+		[]string{"upstream/cloudflare"},
+		"a cloud's SDK ends where records begin",
+	},
 	"github.com/hashicorp/go-immutable-radix/": {
 		[]string{"zones"},
 		"the tree can be replaced as long as nobody else knows it",
