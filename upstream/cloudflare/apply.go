@@ -2,6 +2,7 @@ package cloudflare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,7 @@ func (p *provider) Apply(ctx context.Context, zone mirror.Zone, groups []mirror.
 	}
 	p.addCount(zone.ID, len(b.body.Posts)-len(b.body.Deletes))
 	if err := b.agrees(reply); err != nil {
-		return mirror.Fail(groups, &mirror.Error{Class: mirror.Unknown, Err: err})
+		return mirror.Fail(groups, &mirror.Error{Class: mirror.Unknown, Err: fmt.Errorf("the zone %s was written, but %w", zone, err)})
 	}
 	return b.results(len(groups), reply.Result.Posts)
 }
@@ -183,7 +184,7 @@ func (b *batch) agrees(reply *batchReply) error {
 		same = got.ID != "" && got.Type == sent.Type && strings.EqualFold(got.Name, sent.Name)
 	}
 	if !same {
-		return fmt.Errorf("the reply of Cloudflare doesn't say which records were written")
+		return errors.New("the reply of Cloudflare doesn't say which records")
 	}
 	return nil
 }
@@ -216,7 +217,7 @@ func blame(groups int, faults map[int]error) []mirror.Result {
 	for i := range results {
 		results[i].Err = faults[i]
 		if results[i].Err == nil {
-			results[i].Err = &mirror.Error{Class: mirror.Undone, Err: fmt.Errorf("another change of the batch was refused")}
+			results[i].Err = &mirror.Error{Class: mirror.Undone, Err: errors.New("another change of the batch was refused")}
 		}
 	}
 	return results

@@ -42,7 +42,7 @@ func (e *callError) throttled() bool {
 }
 
 func (e *callError) denied() bool {
-	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.has(denyCodes...)
+	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.status < http.StatusInternalServerError && e.has(denyCodes...)
 }
 
 // listingError gives an error of a call that reads its class and a text without
