@@ -114,6 +114,8 @@ var onlyIn = map[string]struct {
 	},
 	"github.com/aws/": {
 		[]string{"upstream/route53"},
+	"github.com/cloudflare/": {
+		[]string{"upstream/cloudflare"},
 		"a cloud's SDK ends where records begin",
 	},
 	"github.com/hashicorp/go-immutable-radix/": {
