@@ -93,6 +93,14 @@ var onlyIn = map[string]struct {
 		[]string{"cmd/clusterzone"},
 		"flags are the program's; packages take options",
 	},
+	"github.com/alibabacloud-go/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
+	},
+	"github.com/aliyun/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
+	},
 	"github.com/fsnotify/": {
 		[]string{"filewatch"},
 		"one package knows how files change, whoever reads them",
