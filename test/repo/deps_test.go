@@ -107,6 +107,13 @@ var onlyIn = map[string]struct {
 	"github.com/dnstap/": {
 		[]string{"dnstap"},
 		"the library is old and rarely changed: one package knows it",
+	"github.com/alibabacloud-go/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
+	},
+	"github.com/aliyun/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
 	},
 	"github.com/fsnotify/": {
 		[]string{"filewatch"},
