@@ -23,7 +23,7 @@ func admin(t *testing.T, args ...string) (*pipeline, http.Handler) {
 	args = append(args, "--zone=corp.test", "--zone=lab.corp.test", "--nameserver=ns1.corp.test=192.0.2.53", "--source=ingress", "--source=service")
 	_, objects, serving := parsed(t, append(args, "--manifests=testdata/api", "--provider=inmemory", "--inmemory-zone=lab.corp.test", "--txt-owner-id=one")...)
 	log := slog.New(slog.DiscardHandler)
-	if err := errors.Join(objects.prepare(log, slog.LevelInfo, noVariables), serving.mirrors.prepare(log, slog.LevelInfo, objects)); err != nil {
+	if err := errors.Join(objects.prepare(log, noVariables), serving.mirrors.prepare(log, slog.LevelInfo, objects)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := objects.assemble(log, pipelineOptions{})

@@ -41,16 +41,16 @@ func (s *objectSettings) add(cmd *cobra.Command) {
 }
 
 // prepare checks what stands in the settings, puts what external-dns' flags mean
-// into them, and logs which of these have no effect: those of the mirror at
-// level. lookup reads the environment.
-func (s *objectSettings) prepare(log *slog.Logger, level slog.Level, lookup func(string) (string, bool)) error {
+// into them, and logs which of these have no effect. lookup reads the
+// environment.
+func (s *objectSettings) prepare(log *slog.Logger, lookup func(string) (string, bool)) error {
 	if err := s.origin.check(); err != nil {
 		return err
 	}
 	if err := s.external.apply(s); err != nil {
 		return err
 	}
-	s.external.report(log, level)
+	s.external.report(log)
 	if variables := externalEnvironment(lookup); variables != "" {
 		log.Warn("environment variables of external-dns are not read", "variables", variables)
 	}

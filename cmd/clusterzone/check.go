@@ -49,7 +49,7 @@ func check(cmd *cobra.Command, settings *objectSettings, files *certificateSetti
 	if err != nil {
 		return err
 	}
-	if err := settings.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
+	if err := settings.prepare(quiet(log), os.LookupEnv); err != nil {
 		return err
 	}
 	if err := mirrors.prepare(quiet(log), slog.LevelWarn, settings); err != nil {

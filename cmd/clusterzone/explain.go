@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -115,7 +114,7 @@ func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Na
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
+	if err := s.prepare(quiet(log), os.LookupEnv); err != nil {
 		return nil, err
 	}
 	p, err := s.assemble(quiet(log), pipelineOptions{})

@@ -1,20 +1,9 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // mirrorProviders are the providers that a mirror is made for.
-func mirrorProviders() []string { return []string{"aws", "cloudflare", "alibabacloud", "inmemory"} }
-
-// providerFate is what becomes of the flags of a provider of mirrorProviders.
-func providerFate(name string) fate {
-	if slices.Contains(kindNames(cloudKinds()), name) {
-		return honoured
-	}
-	return mirrored
-}
+func mirrorProviders() []string { return kindNames(cloudKinds()) }
 
 // otherProviders are the other providers of external-dns.
 func otherProviders() []string {
@@ -47,36 +36,35 @@ func otherSources() map[string]string {
 	}
 }
 
-// A provider is one with a mirror, and what its flags are about.
-type provider struct{ name, why string }
-
 func providerFlags() []externalFlag {
 	var flags []externalFlag
-	add := func(of provider, takes grammar, names ...string) {
+	add := func(takes grammar, names ...string) {
 		for _, name := range names {
-			flags = append(flags, externalFlag{name: name, takes: takes, fate: providerFate(of.name), why: of.why})
+			flags = append(flags, externalFlag{name: name, takes: takes, fate: honoured, why: "the same flag"})
 		}
 	}
-	choice := func(of provider, name string, words ...string) {
-		flags = append(flags, externalFlag{name: name, words: words, fate: providerFate(of.name), why: of.why})
+	not := func(why string, takes grammar, names ...string) {
+		for _, name := range names {
+			flags = append(flags, externalFlag{name: name, takes: takes, fate: refused, why: why})
+		}
 	}
-	aws := provider{"aws", "of the mirror to Route53"}
-	cloudflare := provider{"cloudflare", "of the mirror to Cloudflare"}
-	alibaba := provider{"alibabacloud", "of the mirror to Alibaba Cloud"}
-	choice(aws, "aws-zone-type", "public", "private")
-	add(aws, manyTexts, "aws-zone-tags", "aws-profile")
-	add(aws, oneText, "aws-assume-role", "aws-assume-role-external-id")
-	add(aws, aNumber, "aws-batch-change-size", "aws-batch-change-size-bytes", "aws-batch-change-size-values", "aws-api-retries")
-	add(aws, aSpan, "aws-batch-change-interval", "aws-zones-cache-duration")
-	add(aws, onOff, "aws-evaluate-target-health", "aws-prefer-cname", "aws-zone-match-parent")
-	add(cloudflare, onOff, "cloudflare-proxied", "cloudflare-custom-hostnames", "cloudflare-regional-services")
-	choice(cloudflare, "cloudflare-custom-hostnames-min-tls-version", "1.0", "1.1", "1.2", "1.3")
-	choice(cloudflare, "cloudflare-custom-hostnames-certificate-authority", "google", "ssl_com", "lets_encrypt", "none")
-	add(cloudflare, aNumber, "cloudflare-dns-records-per-page")
-	add(cloudflare, oneText, "cloudflare-region-key", "cloudflare-record-comment")
-	add(alibaba, oneText, "alibaba-cloud-config-file")
-	choice(alibaba, "alibaba-cloud-zone-type", "public", "private")
-	add(provider{"inmemory", "of the cloud in memory, to try a mirror with"}, manyTexts, "inmemory-zone")
+	add(oneText, "aws-zone-type")
+	add(manyTexts, "aws-zone-tags", "aws-profile")
+	add(oneText, "aws-assume-role", "aws-assume-role-external-id")
+	add(aNumber, "aws-batch-change-size", "aws-batch-change-size-bytes", "aws-batch-change-size-values", "aws-api-retries")
+	add(aSpan, "aws-batch-change-interval", "aws-zones-cache-duration")
+	add(onOff, "aws-evaluate-target-health", "aws-prefer-cname", "aws-zone-match-parent")
+	add(onOff, "cloudflare-proxied")
+	add(aNumber, "cloudflare-dns-records-per-page")
+	add(oneText, "cloudflare-record-comment")
+	const hostnames = "custom hostnames are not managed; leave it out: those that there are stay as they are"
+	not(hostnames, onOff, "cloudflare-custom-hostnames")
+	not(hostnames, oneText, "cloudflare-custom-hostnames-min-tls-version", "cloudflare-custom-hostnames-certificate-authority")
+	const regions = "regional services are not managed; leave it out: those that there are stay as they are"
+	not(regions, onOff, "cloudflare-regional-services")
+	not(regions, oneText, "cloudflare-region-key")
+	add(oneText, "alibaba-cloud-config-file", "alibaba-cloud-zone-type")
+	add(manyTexts, "inmemory-zone")
 	return flags
 }
 

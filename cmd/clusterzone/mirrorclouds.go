@@ -40,6 +40,15 @@ type cloudOptions struct {
 	domains []zones.Name
 	// covers reports whether a zone's name lies in one of them.
 	covers func(zones.Name) bool
+	// relevant reports whether a zone's name lies in one of them, or one of them in
+	// it.
+	relevant func(zones.Name) bool
+	// batchSize and batchPause are those of the flags; 0 for none. The mirror keeps to
+	// them too.
+	batchSize  int
+	batchPause time.Duration
+	// getenv reads the environment, for credentials.
+	getenv func(string) string
 	// retain returns what mirrors of this process share under a key, which make
 	// makes once: the budget of one set of credentials, say. The key holds no secret.
 	retain func(key string, make func() any) any
@@ -50,6 +59,8 @@ type cloudOptions struct {
 func cloudKinds() []cloudKind {
 	return []cloudKind{
 		{"aws", func() cloudSettings { return &awsSettings{} }},
+		{"cloudflare", func() cloudSettings { return &cloudflareSettings{} }},
+		{"alibabacloud", func() cloudSettings { return &alibabaSettings{} }},
 		{"inmemory", func() cloudSettings { return &memorySettings{} }},
 	}
 }

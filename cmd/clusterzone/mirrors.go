@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,11 +46,15 @@ func (s *mirrorsSettings) build(ctx context.Context, o mirrorOptions) (*mirrorSe
 	if err != nil || len(chosen) == 0 {
 		return nil, err
 	}
+	getenv := s.getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
 	set := &mirrorSet{log: o.log, wishes: feedWishes{o.pipeline.feed}, leases: map[string]*cluster.Lease{}, settings: chosen}
 	set.events.init(o.pipeline, s.emit)
 	shared := map[string]any{}
 	for _, settings := range chosen {
-		options, err := settings.options(ctx, o, shared)
+		options, err := settings.options(ctx, o, getenv, shared)
 		if err == nil {
 			err = s.addLease(set, settings, o, options)
 		}
@@ -73,7 +78,7 @@ func (s *mirrorsSettings) build(ctx context.Context, o mirrorOptions) (*mirrorSe
 }
 
 // options turns settings into a mirror's.
-func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, shared map[string]any) (*mirror.Options, error) {
+func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, getenv func(string) string, shared map[string]any) (*mirror.Options, error) {
 	policy, err := mirror.ParsePolicy(m.policy)
 	if err != nil {
 		return nil, err
@@ -107,7 +112,7 @@ func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, shared ma
 		return nil, err
 	}
 	cloud, err := m.clouds[m.provider].open(ctx, cloudOptions{
-		log: o.log, zoneIDs: m.zoneIDs, domains: originNames(o.pipeline.origins), covers: inOrigins(o.pipeline.origins),
+		log: o.log, zoneIDs: m.zoneIDs, domains: originNames(o.pipeline.origins), covers: inOrigins(o.pipeline.origins), relevant: relevant(o.pipeline.origins), batchSize: m.batchSize, batchPause: m.batchPause, getenv: getenv,
 		retain: func(key string, make func() any) any {
 			if shared[key] == nil {
 				shared[key] = make()
@@ -277,6 +282,15 @@ func inOrigins(origins []zones.Origin) func(zones.Name) bool {
 	}
 }
 
+// relevant returns whether a zone of a cloud has to do with one that is served: the
+// one lies in the other.
+func relevant(origins []zones.Origin) func(zones.Name) bool {
+	served := inOrigins(origins)
+	return func(name zones.Name) bool {
+		return served(name) || slices.ContainsFunc(origins, func(o zones.Origin) bool { return o.Name.In(name) })
+	}
+}
+
 func originNames(origins []zones.Origin) []zones.Name {
 	var names []zones.Name
 	for _, origin := range origins {
@@ -301,10 +315,9 @@ func (m *mirrorSettings) zoneFilter(origins []zones.Origin) (func(mirror.Zone) b
 			ids = append(ids, id)
 		}
 	}
-	served := inOrigins(origins)
+	holds := relevant(origins)
 	return func(zone mirror.Zone) bool {
-		holds := served(zone.Name) || slices.ContainsFunc(origins, func(o zones.Origin) bool { return o.Name.In(zone.Name) })
-		return holds && (named == nil || named(zone.Name)) &&
+		return holds(zone.Name) && (named == nil || named(zone.Name)) &&
 			(len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool { return strings.HasSuffix(zone.ID, id) }))
 	}, nil
 }

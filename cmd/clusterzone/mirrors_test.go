@@ -98,7 +98,7 @@ func TestASlowOrFailingMirrorDelaysNothing(t *testing.T) {
 	}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))
-	if err := objects.prepare(log, slog.LevelWarn, noVariables); err != nil {
+	if err := objects.prepare(log, noVariables); err != nil {
 		t.Fatal(err)
 	}
 	d, err := newDaemon(log, &objects, &serving)

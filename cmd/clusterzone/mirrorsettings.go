@@ -107,7 +107,8 @@ type mirrorsSettings struct {
 	lease          bool
 	leaseNamespace string
 	emit           []string
-	flags          *pflag.FlagSet // of the command
+	flags          *pflag.FlagSet      // of the command
+	getenv         func(string) string // for credentials; nil is os.Getenv
 }
 
 // add defines the flags; those of a running process where runs is set.
@@ -146,7 +147,7 @@ func (s *mirrorsSettings) chosen() ([]*mirrorSettings, error) {
 	}
 	if s.one.provider != "" {
 		if s.one.clouds[s.one.provider] == nil {
-			return nil, checkProvider(s.one.provider) // nil where prepare says that it is missing
+			return nil, checkProvider(s.one.provider)
 		}
 		s.one.name = s.one.provider
 		return []*mirrorSettings{&s.one}, nil
@@ -258,8 +259,8 @@ func (s *mirrorsSettings) idle() (names []string) {
 	return names
 }
 
-// prepare puts what the choice of providers means for the objects into their
-// settings, and says at level where a cloud has no mirror in this version.
+// prepare checks the choice of mirrors, and puts what it means for the objects into
+// their settings. It says at level which flags have no effect.
 func (s *mirrorsSettings) prepare(log *slog.Logger, level slog.Level, objects *objectSettings) error {
 	if _, err := s.chosen(); err != nil {
 		return err
@@ -269,9 +270,6 @@ func (s *mirrorsSettings) prepare(log *slog.Logger, level slog.Level, objects *o
 		names = append(names, item.provider)
 	}
 	if s.one.provider != "" {
-		if s.one.clouds[s.one.provider] == nil {
-			log.Log(context.Background(), level, "the mirror that --provider asks for is not part of this version, and nothing is written to any cloud", "provider", s.one.provider)
-		}
 		names = append(names, s.one.provider)
 	}
 	if _, err := mirror.ParsePolicy(s.one.policy); err != nil {

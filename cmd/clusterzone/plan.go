@@ -97,7 +97,7 @@ func (s *objectSettings) plan(cmd *cobra.Command, mirrors *mirrorsSettings, diff
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
+	if err := s.prepare(quiet(log), os.LookupEnv); err != nil {
 		return nil, err
 	}
 	if err := mirrors.prepare(log, slog.LevelWarn, s); err != nil {

@@ -86,7 +86,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	if err != nil {
 		return err
 	}
-	if err := objects.prepare(log, slog.LevelWarn, os.LookupEnv); err != nil {
+	if err := objects.prepare(log, os.LookupEnv); err != nil {
 		return err
 	}
 	d, err := newDaemon(log, objects, serving)

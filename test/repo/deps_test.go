@@ -107,6 +107,7 @@ var onlyIn = map[string]struct {
 	"github.com/dnstap/": {
 		[]string{"dnstap"},
 		"the library is old and rarely changed: one package knows it",
+	},
 	"github.com/alibabacloud-go/": {
 		[]string{"upstream/alibaba"},
 		"a cloud's SDK is known to its provider alone",
@@ -121,6 +122,8 @@ var onlyIn = map[string]struct {
 	},
 	"github.com/aws/": {
 		[]string{"upstream/route53"},
+		"a cloud's SDK ends where records begin",
+	},
 	"github.com/cloudflare/": {
 		[]string{"upstream/cloudflare"},
 		"a cloud's SDK ends where records begin",
