@@ -137,9 +137,18 @@ func TestASlowOrFailingMirrorDelaysNothing(t *testing.T) {
 	if problem := d.pipeline.mirrors.statuses()[1].Problem; !strings.Contains(problem, "out of order") {
 		t.Errorf("the broken cloud's problem is %q", problem)
 	}
+	awaiting(t, func() error { return metricsThere(d) }) // some of them from the second comparison on
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
+
+// metricsThere says which metric of mirrors is missing.
+func metricsThere(d *daemon) error {
 	families, err := d.registry.Gather()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	metrics := map[string]bool{}
 	for _, family := range families {
@@ -152,13 +161,10 @@ func TestASlowOrFailingMirrorDelaysNothing(t *testing.T) {
 		"clusterzone_mirror_last_success_timestamp_seconds", "clusterzone_mirror_owned_records",
 	} {
 		if !metrics[want] {
-			t.Errorf("the metric %s is missing", want)
+			return fmt.Errorf("the metric %s is missing", want)
 		}
 	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("the program ended with %v", err)
-	}
+	return nil
 }
 
 // TestLeaseNames: owners that differ have Leases that differ, under names that
