@@ -119,9 +119,8 @@ func (d *draft) readRecordProperties(list []DNSEndpointProperty, own *properties
 				key = optionName(rest)
 			}
 		}
-		provider, _, slash := strings.Cut(key, "/")
 		switch {
-		case key == "", slash && (d.tr.options.Provider == "" || provider != d.tr.options.Provider):
+		case key == "", strings.Contains(key, "/") && !d.tr.keepsOptionsOf(key):
 			continue
 		case key == keyRecordType && d.tr.recordTypes.judge(zones.TypePTR) == "":
 			if own.reverse == reverseDefault {

@@ -87,7 +87,8 @@ type Options struct {
 	MinTTL        time.Duration
 	NAT64Networks []string // --nat64-networks, IPv6 networks of 96 bits
 	PreferAlias   bool     // alias=true on every CNAME that has no alias option
-	// Provider keeps the options named after it ("aws" keeps "aws/weight").
+	// Provider keeps the options named after it ("aws" keeps "aws/weight"); several
+	// have commas between.
 	// Empty keeps only options without a slash in their name.
 	Provider string
 }
@@ -151,6 +152,9 @@ func (tr *Translator) ZonesFromFilters() []zones.Name {
 	slices.SortFunc(origins, zones.Name.Compare)
 	return slices.Compact(origins)
 }
+
+// Covers reports whether the filters of domains let a name be published.
+func (tr *Translator) Covers(name zones.Name) bool { return tr.domains.judge(name) == "" }
 
 // sourceNames are all sources, in the order in which they win contests by
 // default.

@@ -57,14 +57,21 @@ func (d *draft) readProperties() {
 		d.note(zones.ReasonInvalidValue, fmt.Sprintf(`the alias annotation %s has no effect; write "true"`, quote(text)))
 	}
 	d.readReverse()
-	if provider := d.tr.options.Provider; provider != "" {
+	if d.tr.options.Provider != "" {
 		for _, key := range d.annotations.keys() {
-			if name := optionName(key); strings.HasPrefix(name, provider+"/") {
+			if name := optionName(key); d.tr.keepsOptionsOf(name) {
 				d.options = append(d.options, zones.Option{Key: name, Value: d.annotations.value(key)})
 			}
 		}
 	}
 	slices.SortFunc(d.options, func(a, b zones.Option) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// keepsOptionsOf reports whether an option is named after a provider that is
+// asked for ("aws/weight").
+func (tr *Translator) keepsOptionsOf(option string) bool {
+	family, _, ok := strings.Cut(option, "/")
+	return ok && slices.Contains(strings.Split(tr.options.Provider, ","), family)
 }
 
 // readTTL reads the ttl annotation; one that can't be read counts as missing.

@@ -26,6 +26,7 @@ func (p *pipeline) endpoints() []endpoint {
 		{"/api/v1/explain", []string{"name", "type"}, p.answerExplain},
 		{"/api/v1/skipped", []string{"namespace", "source", "reason", "limit", "cursor"}, p.listSkipped},
 		{"/api/v1/sources", nil, p.listSources},
+		{"/api/v1/mirrors", []string{"mirror", "limit"}, p.listMirrors},
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,9 +21,9 @@ import (
 func admin(t *testing.T, args ...string) (*pipeline, http.Handler) {
 	t.Helper()
 	args = append(args, "--zone=corp.test", "--zone=lab.corp.test", "--nameserver=ns1.corp.test=192.0.2.53", "--source=ingress", "--source=service")
-	_, objects, _ := parsed(t, append(args, "--manifests=testdata/api")...)
+	_, objects, serving := parsed(t, append(args, "--manifests=testdata/api", "--provider=inmemory", "--inmemory-zone=lab.corp.test", "--txt-owner-id=one")...)
 	log := slog.New(slog.DiscardHandler)
-	if err := objects.prepare(log, slog.LevelInfo, noVariables); err != nil {
+	if err := errors.Join(objects.prepare(log, noVariables), serving.mirrors.prepare(log, slog.LevelInfo, objects)); err != nil {
 		t.Fatal(err)
 	}
 	p, err := objects.assemble(log, pipelineOptions{})
@@ -30,6 +31,12 @@ func admin(t *testing.T, args ...string) (*pipeline, http.Handler) {
 		t.Fatal(err)
 	}
 	if err := p.once(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if p.mirrors, err = serving.mirrors.build(t.Context(), mirrorOptions{log: log, pipeline: p}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.mirrors.mirrors[0].Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return p, p.adminHandler()
@@ -56,7 +63,7 @@ func body(t *testing.T, response *http.Response) string {
 // What differs from run to run: serials, and the times of what this run did.
 var (
 	runSerials = regexp.MustCompile(`("serial": |hostmaster\.[a-z.]+ )\d{9,}`)
-	runTimes   = regexp.MustCompile(`"(committed|since|lastEvent)": "[^"]+"`)
+	runTimes   = regexp.MustCompile(`"(committed|since|lastEvent|lastCycle|lastSuccess|nextCycle|listed)": "[^"]+"`)
 )
 
 func still(text string) string {
@@ -128,7 +135,8 @@ func TestBadQuestions(t *testing.T) {
 		"/api/v1/skipped?reason=conflicts": "400 reason=conflicts is no reason; did you mean conflict?",
 		"/api/v1/sources?limit=1":          `400 "limit" is no parameter of this page; it has none`,
 		"/api/v1/sources?a=%zz":            `400 what follows the question mark can't be read: invalid URL escape "%zz"; write name=value pairs with & between them`,
-		"/api/v1/zone":                     "404 /api/v1/zone is no page; there are /api/v1/zones, /api/v1/records, /api/v1/explain, /api/v1/skipped, /api/v1/sources",
+		"/api/v1/mirrors?mirror=two":       "404 there is no mirror two; /api/v1/mirrors lists those that there are",
+		"/api/v1/zone":                     "404 /api/v1/zone is no page; there are /api/v1/zones, /api/v1/records, /api/v1/explain, /api/v1/skipped, /api/v1/sources, /api/v1/mirrors",
 	} {
 		response := get(handler, target)
 		var problem apiError

@@ -41,16 +41,16 @@ func (s *objectSettings) add(cmd *cobra.Command) {
 }
 
 // prepare checks what stands in the settings, puts what external-dns' flags mean
-// into them, and logs which of these have no effect: those of the mirror at
-// level. lookup reads the environment.
-func (s *objectSettings) prepare(log *slog.Logger, level slog.Level, lookup func(string) (string, bool)) error {
+// into them, and logs which of these have no effect. lookup reads the
+// environment.
+func (s *objectSettings) prepare(log *slog.Logger, lookup func(string) (string, bool)) error {
 	if err := s.origin.check(); err != nil {
 		return err
 	}
 	if err := s.external.apply(s); err != nil {
 		return err
 	}
-	s.external.report(log, level)
+	s.external.report(log)
 	if variables := externalEnvironment(lookup); variables != "" {
 		log.Warn("environment variables of external-dns are not read", "variables", variables)
 	}
@@ -67,6 +67,7 @@ type pipeline struct {
 	feed       *sources.Feed
 	crdStatus  bool
 	passes     *zones.Passes // of --fallthrough; nil without any
+	mirrors    *mirrorSet    // nil without any; set before anything runs
 	files      *zonefile.Set // of --zone-file; empty without any
 }
 
@@ -138,17 +139,20 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 	return p, nil
 }
 
-// connection says how the cluster's API server is reached.
-func (s *originSettings) connection() (*rest.Config, error) {
-	return cluster.Config(cluster.Connection{
+// where says how the cluster's API server is found.
+func (s *originSettings) where() cluster.Connection {
+	return cluster.Connection{
 		Kubeconfig: s.kubeconfig,
 		Context:    s.context,
 		Server:     s.server,
 		QPS:        float32(s.qps),
 		Burst:      s.burst,
 		UserAgent:  "clusterzone/" + programVersion(),
-	})
+	}
 }
+
+// connection says how the cluster's API server is reached.
+func (s *originSettings) connection() (*rest.Config, error) { return cluster.Config(s.where()) }
 
 // client returns a client of the cluster's API server.
 func (s *originSettings) client() (kubernetes.Interface, error) {

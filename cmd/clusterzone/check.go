@@ -26,6 +26,7 @@ func newCheck() *cobra.Command {
 	var settings objectSettings
 	var files certificateSettings
 	var transfers transferSettings
+	var mirrors mirrorsSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -38,21 +39,25 @@ func newCheck() *cobra.Command {
 			if _, err := transfers.parse(); err != nil {
 				return err
 			}
-			return check(cmd, &settings, &files)
+			return check(cmd, &settings, &files, &mirrors)
 		},
 	}
 	transfers.add(cmd)
+	mirrors.add(cmd, false)
 	settings.add(cmd)
 	files.add(cmd)
 	return cmd
 }
 
-func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings) error {
+func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings, mirrors *mirrorsSettings) error {
 	log, err := settings.general.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	if err := settings.prepare(quiet(log), slog.LevelWarn, os.LookupEnv); err != nil {
+	if err := settings.prepare(quiet(log), os.LookupEnv); err != nil {
+		return err
+	}
+	if err := mirrors.prepare(quiet(log), slog.LevelWarn, settings); err != nil {
 		return err
 	}
 	tls, err := files.load()
@@ -72,6 +77,9 @@ func check(cmd *cobra.Command, settings *objectSettings, files *certificateSetti
 		}
 	}})
 	if err != nil {
+		return err
+	}
+	if _, err := mirrors.build(cmd.Context(), mirrorOptions{log: quiet(log), pipeline: p}); err != nil {
 		return err
 	}
 	for _, finding := range p.files.Findings() {

@@ -51,6 +51,9 @@ func resolveEnv(set *pflag.FlagSet, given map[string]bool, lookup func(string) (
 		}
 		if err := setFlag(f, values); err != nil {
 			failed = fmt.Errorf("environment variable %s=%q: %w", variable, text, err)
+			if _, secrets := f.Value.(*mirrorList); secrets {
+				failed = fmt.Errorf("environment variable %s: %w", variable, err)
+			}
 			return
 		}
 		given[f.Name] = true
@@ -79,6 +82,9 @@ func setFlag(f *pflag.Flag, values []string) error {
 
 // badValue says that a flag can't have a value, and why.
 func badValue(f *pflag.Flag, value string, err error) error {
+	if _, secrets := f.Value.(*mirrorList); secrets {
+		return fmt.Errorf("--%s: %w", f.Name, err)
+	}
 	return fmt.Errorf("--%s can't be %q: %w", f.Name, value, plain(f, err))
 }
 
@@ -134,10 +140,7 @@ func resolveFile(cmd *cobra.Command, given map[string]bool, path string) error {
 		if f == nil || given[name] {
 			continue // of another command, or said already by what wins over the file
 		}
-		values, err := read(value)
-		if err == nil {
-			err = setFlag(f, values)
-		}
+		err := setNode(f, value, read)
 		if err != nil {
 			at := lineError{value.Line, err}
 			errors.As(err, &at)
@@ -159,6 +162,19 @@ func listKeys() map[string]listKey {
 		zonesKey:    {"zone-file", "zone files", zoneFileValues},
 		tsigKeysKey: {"tsig-key", "keys", tsigKeyValues},
 	}
+}
+
+// setNode sets a flag to a value of the config file.
+func setNode(f *pflag.Flag, value *yaml.Node, read func(*yaml.Node) ([]string, error)) error {
+	if list, ok := f.Value.(*mirrorList); ok {
+		f.Changed = true
+		return list.SetNode(value)
+	}
+	values, err := read(value)
+	if err != nil {
+		return err
+	}
+	return setFlag(f, values)
 }
 
 // scalars returns the values of a scalar or of a list of scalars.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterzone/clusterzone/upstream/mirror"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -90,15 +90,23 @@ func parseQuestion(nameText, typeText string) (zones.Name, zones.Type, error) {
 	return name, kind, nil
 }
 
-func (p *pipeline) explain(name zones.Name, kind zones.Type) *zones.Explanation {
-	var x zones.Explanation
-	p.feed.View(func(table *zones.Table, _ objectOf) { x = table.Explain(name, kind, p.store.Load().Targets()) })
+// An explanation says why a name resolves as it does, and how it is in each mirror.
+type explanation struct {
+	zones.Explanation
+	Mirrors []mirror.NameState `json:"mirrors,omitempty"`
+}
+
+func (p *pipeline) explain(name zones.Name, kind zones.Type) *explanation {
+	x := explanation{Mirrors: p.mirrors.explain(name)}
+	p.feed.View(func(table *zones.Table, _ objectOf) {
+		x.Explanation = table.Explain(name, kind, p.store.Load().Targets())
+	})
 	return &x
 }
 
 // explain asks a running server, or reads the objects itself where a flag says
 // from where.
-func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Name, kind zones.Type) (*zones.Explanation, error) {
+func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Name, kind zones.Type) (*explanation, error) {
 	if !s.alone() && len(s.origin.manifests) == 0 && s.origin.kubeconfig == "" && s.origin.context == "" && s.origin.server == "" {
 		return askServer(cmd.Context(), admin, name, kind)
 	}
@@ -106,7 +114,7 @@ func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Na
 	if err != nil {
 		return nil, err
 	}
-	if err := s.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
+	if err := s.prepare(quiet(log), os.LookupEnv); err != nil {
 		return nil, err
 	}
 	p, err := s.assemble(quiet(log), pipelineOptions{})
@@ -126,7 +134,7 @@ func (s *objectSettings) explain(cmd *cobra.Command, admin string, name zones.Na
 // askTimeout bounds a question to a running server.
 const askTimeout = 10 * time.Second
 
-func askServer(ctx context.Context, admin string, name zones.Name, kind zones.Type) (*zones.Explanation, error) {
+func askServer(ctx context.Context, admin string, name zones.Name, kind zones.Type) (*explanation, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	query := url.Values{"name": {name.String()}}
@@ -153,27 +161,46 @@ func askServer(ctx context.Context, admin string, name zones.Name, kind zones.Ty
 		}
 		return nil, failure{fmt.Errorf("the server at %s says: %w", admin, problem)}
 	}
-	var x zones.Explanation
+	var x explanation
 	if err := json.NewDecoder(response.Body).Decode(&x); err != nil {
 		return nil, failure{fmt.Errorf("the server at %s answers with something else than an explanation: %w", admin, err)}
 	}
 	return &x, nil
 }
 
-var explainPrinters = map[string]func(io.Writer, *zones.Explanation) error{
+var explainPrinters = map[string]func(io.Writer, *explanation) error{
 	"text": printExplanation,
-	"json": func(w io.Writer, x *zones.Explanation) error {
+	"json": func(w io.Writer, x *explanation) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(x)
 	},
 }
 
-func printExplanation(w io.Writer, x *zones.Explanation) error {
+func printExplanation(w io.Writer, x *explanation) error {
 	var text strings.Builder
-	writeExplanation(&text, x)
+	writeExplanation(&text, &x.Explanation)
+	writeMirrored(&text, x.Mirrors)
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// writeMirrored tells how a name is in the clouds.
+func writeMirrored(w *strings.Builder, states []mirror.NameState) {
+	if len(states) > 0 {
+		w.WriteString("mirrors:\n")
+	}
+	for i := range states {
+		s := &states[i]
+		fmt.Fprintf(w, "  %s, zone %s (%s): %s", s.Mirror, s.Zone, s.ID, s.State)
+		if s.Detail != "" {
+			w.WriteString(": " + s.Detail)
+		}
+		w.WriteString("\n")
+		for _, record := range s.Records {
+			fmt.Fprintf(w, "    %s\n", record)
+		}
+	}
 }
 
 func writeExplanation(w *strings.Builder, x *zones.Explanation) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,10 +21,6 @@ const (
 	honoured fate = iota
 	// settled: the flag asks for what is so anyway.
 	settled
-	// mirrored: the flag is about records in a cloud, which this version doesn't
-	// write. It is accepted, so that a Deployment's arguments start the server
-	// as they are, and said to have no effect.
-	mirrored
 	// refused: the flag can't be honoured, and starting without it would serve
 	// something else than what was asked for.
 	refused
@@ -173,15 +168,13 @@ func checkProvider(name string) error {
 	return fmt.Errorf("--provider=%s is no provider; %s", name, sources.Suggest(name, append(mirrorProviders(), otherProviders()...)))
 }
 
-// report logs what was accepted without effect: one line for what is so
-// anyway, one for what waits for the mirror. level is that of the second.
-func (e *externalFlags) report(log *slog.Logger, level slog.Level) {
-	var anyway, mirror []string
+// report logs what was accepted without effect: one line for what is so anyway, and
+// one for each switch that turns off what can't be.
+func (e *externalFlags) report(log *slog.Logger) {
+	var anyway []string
 	for _, v := range e.flags {
 		switch {
 		case len(v.given) == 0:
-		case v.flag.fate == mirrored:
-			mirror = append(mirror, v.String())
 		case v.flag.fate == settled && v.off():
 			log.Warn("a flag of external-dns that has no effect", "flag", v.String(), "why", v.flag.reason())
 		case v.flag.fate == settled || v.flag.fate == refused:
@@ -190,10 +183,6 @@ func (e *externalFlags) report(log *slog.Logger, level slog.Level) {
 	}
 	if len(anyway) > 0 {
 		log.Info("flags of external-dns that ask for what is so anyway", "flags", strings.Join(anyway, " "))
-	}
-	if len(mirror) > 0 {
-		log.Log(context.Background(), level, "flags of external-dns that have no effect: the mirror that --provider asks for is not part of this version, and nothing is written to any cloud",
-			"flags", strings.Join(mirror, " "))
 	}
 }
 

@@ -15,12 +15,12 @@ func connectionFlags() []externalFlag {
 		{name: "log-level", fate: honoured, why: "the same flag; `panic` and `fatal` mean `error`, and `trace` means `debug`"},
 		{name: "log-format", fate: honoured, why: "the same flag"},
 		{name: "metrics-address", fate: honoured, why: "the same flag: `/metrics` and `/healthz` are there; the metrics have names of their own"},
-		{name: "interval", takes: aSpan, fate: settled, why: "each change is served at once: there is no loop"},
-		{name: "min-event-sync-interval", takes: aSpan, fate: settled, why: "each change is served at once: there is no loop"},
+		{name: "interval", takes: aSpan, fate: honoured, why: "the same flag, for the mirror: the time between two complete comparisons with the cloud; each change is served at once, and pushed within seconds"},
+		{name: "min-event-sync-interval", takes: aSpan, fate: honoured, why: "the same flag, for the mirror: the least time between two pushes"},
 		{name: "events", takes: onOff, fate: honoured, why: "each change is served at once with or without it; here it writes Kubernetes events on objects whose names can't be served"},
 		{name: "listen-endpoint-events", takes: onOff, fate: settled, why: "EndpointSlices are always watched"},
-		{name: "once", takes: onOff, fate: refused, why: "a server doesn't end; `clusterzone records` prints the records once"},
-		{name: "dry-run", takes: onOff, fate: refused, why: "a server that answers nothing is of no use; `clusterzone records` prints what would be served"},
+		{name: "once", takes: onOff, fate: refused, why: "a server doesn't end; `clusterzone records` prints the records once, `clusterzone plan` what would be written to the cloud"},
+		{name: "dry-run", takes: onOff, fate: honoured, why: "the same flag, for the mirror: queries are answered, and nothing is written to the cloud; without `--provider` it is refused"},
 		{name: "version", takes: onOff, fate: refused, why: "`clusterzone version` prints it"},
 	}...)
 }
@@ -57,26 +57,26 @@ func nameFlags() []externalFlag {
 }
 
 func mirrorFlags() []externalFlag {
-	mirror := func(name string, takes grammar, why string, words ...string) externalFlag {
-		return externalFlag{name: name, takes: takes, words: words, fate: mirrored, why: why}
+	flag := func(name string, takes grammar, fate fate, why string, words ...string) externalFlag {
+		return externalFlag{name: name, takes: takes, words: words, fate: fate, why: why}
 	}
 	return []externalFlag{
-		mirror("provider", oneText, "says which cloud gets a copy: aws, cloudflare or alibabacloud; it also keeps that provider's options in `clusterzone records -o endpoints`"),
-		mirror("policy", oneText, "says what may be changed in the cloud", "sync", "upsert-only", "create-only"),
-		mirror("registry", oneText, "ownership stands in TXT records, or nowhere with `noop`; `aws-sd`, `crd` and `dynamodb` are refused", "txt", "noop"),
-		mirror("txt-owner-id", oneText, "the owner's name in TXT records"),
-		mirror("txt-prefix", oneText, "the names of TXT records"),
-		mirror("txt-suffix", oneText, "the names of TXT records"),
-		mirror("txt-wildcard-replacement", oneText, "the names of TXT records"),
-		mirror("txt-encrypt-enabled", onOff, "encryption of TXT records"),
-		mirror("txt-encrypt-aes-key", oneText, "encryption of TXT records; the key is never logged"),
-		mirror("txt-cache-interval", aSpan, "how long TXT records are remembered"),
-		mirror("migrate-from-txt-owner", oneText, "an owner whose records are taken over"),
-		mirror("zone-name-filter", manyTexts, "which of the cloud's zones are written to"),
-		mirror("zone-id-filter", manyTexts, "which of the cloud's zones are written to"),
-		mirror("provider-cache-time", aSpan, "how long the cloud's records are remembered"),
-		mirror("batch-change-size", aNumber, "how much is changed in the cloud at once"),
-		mirror("batch-change-interval", aSpan, "the time between two changes in the cloud"),
-		mirror("events-emit", manyTexts, "events on objects whose records the cloud took or refused; `--events` writes those about names that can't be served", "RecordReady", "RecordDeleted", "RecordError"),
+		flag("provider", oneText, honoured, "the same flag: which cloud gets a copy; it also keeps that provider's options in `clusterzone records -o endpoints`"),
+		flag("policy", oneText, honoured, "the same flag; without it nothing is deleted (`upsert-only`)", "sync", "upsert-only", "create-only"),
+		flag("registry", oneText, honoured, "the same flag: ownership stands in TXT records, or nowhere with `noop`; `aws-sd`, `crd` and `dynamodb` are refused", "txt", "noop"),
+		flag("txt-owner-id", oneText, honoured, "the same flag; `--policy=sync` needs another one than `default`"),
+		flag("txt-prefix", oneText, honoured, "the same flag"),
+		flag("txt-suffix", oneText, honoured, "the same flag"),
+		flag("txt-wildcard-replacement", oneText, honoured, "the same flag"),
+		flag("txt-encrypt-enabled", onOff, honoured, "the same flag"),
+		flag("txt-encrypt-aes-key", oneText, honoured, "the same flag; the key is never logged, and refused without `--txt-encrypt-enabled`"),
+		flag("txt-cache-interval", aSpan, settled, "ownership is read with the zone once an interval, and remembered until then"),
+		flag("migrate-from-txt-owner", oneText, honoured, "the same flag: records of that owner that are asked for here become this owner's; none is deleted for it"),
+		flag("zone-name-filter", manyTexts, honoured, "the same flag"),
+		flag("zone-id-filter", manyTexts, honoured, "the same flag"),
+		flag("provider-cache-time", aSpan, settled, "a zone is read once an interval, and remembered until then"),
+		flag("batch-change-size", aNumber, honoured, "the same flag; more than the cloud takes is refused"),
+		flag("batch-change-interval", aSpan, honoured, "the same flag; the cloud's own least pause is kept"),
+		flag("events-emit", manyTexts, honoured, "the same flag; `--events` writes those about names that can't be served or mirrored", "RecordReady", "RecordDeleted", "RecordError"),
 	}
 }

@@ -3,13 +3,13 @@ package main
 import "fmt"
 
 // mirrorProviders are the providers that a mirror is made for.
-func mirrorProviders() []string { return []string{"aws", "cloudflare", "alibabacloud"} }
+func mirrorProviders() []string { return kindNames(cloudKinds()) }
 
 // otherProviders are the other providers of external-dns.
 func otherProviders() []string {
 	return []string{
 		"akamai", "aws-sd", "azure", "azure-dns", "azure-private-dns", "civo", "coredns", "digitalocean", "dnsimple", "exoscale", "gandi",
-		"godaddy", "google", "inmemory", "linode", "ns1", "oci", "ovh", "pdns", "pihole", "plural", "rfc2136", "scaleway", "skydns", "transip", "webhook",
+		"godaddy", "google", "linode", "ns1", "oci", "ovh", "pdns", "pihole", "plural", "rfc2136", "scaleway", "skydns", "transip", "webhook",
 	}
 }
 
@@ -38,28 +38,33 @@ func otherSources() map[string]string {
 
 func providerFlags() []externalFlag {
 	var flags []externalFlag
-	add := func(why string, takes grammar, names ...string) {
+	add := func(takes grammar, names ...string) {
 		for _, name := range names {
-			flags = append(flags, externalFlag{name: name, takes: takes, fate: mirrored, why: why})
+			flags = append(flags, externalFlag{name: name, takes: takes, fate: honoured, why: "the same flag"})
 		}
 	}
-	choice := func(why, name string, words ...string) {
-		flags = append(flags, externalFlag{name: name, words: words, fate: mirrored, why: why})
+	not := func(why string, takes grammar, names ...string) {
+		for _, name := range names {
+			flags = append(flags, externalFlag{name: name, takes: takes, fate: refused, why: why})
+		}
 	}
-	const aws, cloudflare, alibaba = "of the mirror to Route53", "of the mirror to Cloudflare", "of the mirror to Alibaba Cloud"
-	choice(aws, "aws-zone-type", "public", "private")
-	add(aws, manyTexts, "aws-zone-tags", "aws-profile")
-	add(aws, oneText, "aws-assume-role", "aws-assume-role-external-id")
-	add(aws, aNumber, "aws-batch-change-size", "aws-batch-change-size-bytes", "aws-batch-change-size-values", "aws-api-retries")
-	add(aws, aSpan, "aws-batch-change-interval", "aws-zones-cache-duration")
-	add(aws, onOff, "aws-evaluate-target-health", "aws-prefer-cname", "aws-zone-match-parent")
-	add(cloudflare, onOff, "cloudflare-proxied", "cloudflare-custom-hostnames", "cloudflare-regional-services")
-	choice(cloudflare, "cloudflare-custom-hostnames-min-tls-version", "1.0", "1.1", "1.2", "1.3")
-	choice(cloudflare, "cloudflare-custom-hostnames-certificate-authority", "google", "ssl_com", "lets_encrypt", "none")
-	add(cloudflare, aNumber, "cloudflare-dns-records-per-page")
-	add(cloudflare, oneText, "cloudflare-region-key", "cloudflare-record-comment")
-	add(alibaba, oneText, "alibaba-cloud-config-file")
-	choice(alibaba, "alibaba-cloud-zone-type", "public", "private")
+	add(oneText, "aws-zone-type")
+	add(manyTexts, "aws-zone-tags", "aws-profile")
+	add(oneText, "aws-assume-role", "aws-assume-role-external-id")
+	add(aNumber, "aws-batch-change-size", "aws-batch-change-size-bytes", "aws-batch-change-size-values", "aws-api-retries")
+	add(aSpan, "aws-batch-change-interval", "aws-zones-cache-duration")
+	add(onOff, "aws-evaluate-target-health", "aws-prefer-cname", "aws-zone-match-parent")
+	add(onOff, "cloudflare-proxied")
+	add(aNumber, "cloudflare-dns-records-per-page")
+	add(oneText, "cloudflare-record-comment")
+	const hostnames = "custom hostnames are not managed; leave it out: those that there are stay as they are"
+	not(hostnames, onOff, "cloudflare-custom-hostnames")
+	not(hostnames, oneText, "cloudflare-custom-hostnames-min-tls-version", "cloudflare-custom-hostnames-certificate-authority")
+	const regions = "regional services are not managed; leave it out: those that there are stay as they are"
+	not(regions, onOff, "cloudflare-regional-services")
+	not(regions, oneText, "cloudflare-region-key")
+	add(oneText, "alibaba-cloud-config-file", "alibaba-cloud-zone-type")
+	add(manyTexts, "inmemory-zone")
 	return flags
 }
 
@@ -90,7 +95,6 @@ func otherProviderFlags() []externalFlag {
 	add(of("Google Cloud"), oneText, "google-project", "google-zone-visibility")
 	add(of("Google Cloud"), aNumber, "google-batch-change-size")
 	add(of("Google Cloud"), aSpan, "google-batch-change-interval")
-	add("it is for external-dns' own tests; leave it out, and name zones with `--zone`", manyTexts, "inmemory-zone")
 	add(of("NS1"), oneText, "ns1-endpoint")
 	add(of("NS1"), onOff, "ns1-ignoressl")
 	add(of("NS1"), aNumber, "ns1-min-ttl")

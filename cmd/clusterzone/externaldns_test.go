@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -121,9 +122,10 @@ func startable(t *testing.T, args ...string) (*daemon, string) {
 	}
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	if err := objects.prepare(log, slog.LevelWarn, noVariables); err != nil {
+	if err := objects.prepare(log, noVariables); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
+	serving.mirrors.getenv = func(name string) string { return map[string]string{"CF_API_TOKEN": "secret"}[name] }
 	d, err := newDaemon(log, objects, serving)
 	if err != nil {
 		t.Fatalf("%q: %v", args, err)
@@ -131,22 +133,21 @@ func startable(t *testing.T, args ...string) (*daemon, string) {
 	return d, out.String()
 }
 
-// TestWhatHasNoEffectIsSaid: one line for what is so anyway, one warning for
-// the mirror, and no value that may be a secret.
+// TestWhatHasNoEffectIsSaid: one line for what is so anyway, one warning for a
+// switch that can't be turned off, and no value that may be a secret.
 func TestWhatHasNoEffectIsSaid(t *testing.T) {
 	t.Parallel()
-	_, logged := startable(t, "--zone=corp.test", "--provider", "aws", "--policy=sync", "--aws-zone-type=public", "--txt-encrypt-aes-key=hush",
-		"--no-aws-evaluate-target-health", "--interval=1m", "--events", "--no-listen-endpoint-events", "--no-once", "--gateway-listener-sets")
+	_, logged := startable(t, "--zone=corp.test", "--provider", "inmemory", "--policy=sync", "--txt-owner-id=one", "--txt-encrypt-enabled", "--txt-encrypt-aes-key=hush5678901234567890123456789012",
+		"--interval=1m", "--events", "--no-listen-endpoint-events", "--no-once", "--gateway-listener-sets")
 	for _, want := range []string{
-		`level=INFO msg="flags of external-dns that ask for what is so anyway" flags="--interval --no-once --gateway-listener-sets"`,
+		`level=INFO msg="flags of external-dns that ask for what is so anyway" flags="--no-once --gateway-listener-sets"`,
 		`level=WARN msg="a flag of external-dns that has no effect" flag=--no-listen-endpoint-events why="EndpointSlices are always watched"`,
-		`flags="--provider=aws --policy=sync --txt-encrypt-aes-key --aws-zone-type=public --no-aws-evaluate-target-health"`,
 	} {
 		if strings.Count(logged, want) != 1 {
 			t.Errorf("%q is missing in\n%s", want, logged)
 		}
 	}
-	if strings.Contains(logged, "hush") || strings.Count(logged, "\n") != 3 {
+	if strings.Contains(logged, "hush") || strings.Count(logged, "\n") != 2 {
 		t.Errorf("logged\n%s", logged)
 	}
 	if _, logged := startable(t, "--zone=corp.test", "--source=ingress", "--min-ttl=1m"); logged != "" {
@@ -158,9 +159,10 @@ func TestWhatHasNoEffectIsSaid(t *testing.T) {
 // options are kept, and the older prefix of annotations.
 func TestFlagsHonouredInOtherForm(t *testing.T) {
 	t.Parallel()
-	_, objects, _ := parsed(t, "--request-timeout=5s", "--kube-api-request-timeout=0", "--provider=cloudflare",
+	_, objects, serving := parsed(t, "--request-timeout=5s", "--kube-api-request-timeout=0", "--provider=cloudflare",
 		"--annotation-prefix=dns.corp.test/", "--enable-legacy-annotation-prefix")
-	if err := objects.prepare(slog.New(slog.DiscardHandler), slog.LevelWarn, noVariables); err != nil {
+	log := slog.New(slog.DiscardHandler)
+	if err := errors.Join(objects.prepare(log, noVariables), serving.mirrors.prepare(log, slog.LevelWarn, objects)); err != nil {
 		t.Fatal(err)
 	}
 	if objects.origin.timeout != 0 || objects.source.Provider != "cloudflare" {
@@ -188,7 +190,7 @@ func TestEnvironmentOfExternalDNS(t *testing.T) {
 	}
 	var out bytes.Buffer
 	_, objects, _ := parsed(t)
-	if err := objects.prepare(slog.New(slog.NewTextHandler(&out, nil)), slog.LevelWarn, lookup); err != nil {
+	if err := objects.prepare(slog.New(slog.NewTextHandler(&out, nil)), lookup); err != nil {
 		t.Fatal(err)
 	}
 	if logged := out.String(); strings.Count(logged, "\n") != 1 || !strings.Contains(logged, want) {
@@ -196,7 +198,7 @@ func TestEnvironmentOfExternalDNS(t *testing.T) {
 	}
 	// What is written instead is read, for hidden flags too.
 	cmd, objects, _ := parsed(t)
-	ours := map[string]string{"CLUSTERZONE_PROVIDER": "aws", "CLUSTERZONE_ZONE_ID_FILTER": "one\ntwo\n", "CLUSTERZONE_AWS_PREFER_CNAME": "true"}
+	ours := map[string]string{"CLUSTERZONE_TXT_CACHE_INTERVAL": "1m", "CLUSTERZONE_GLOO_NAMESPACE": "one\ntwo\n", "CLUSTERZONE_TRAEFIK_ENABLE_LEGACY": "true"}
 	if err := resolve(cmd, func(name string) (string, bool) { v, ok := ours[name]; return v, ok }); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +206,7 @@ func TestEnvironmentOfExternalDNS(t *testing.T) {
 	for _, v := range objects.external.flags {
 		given = append(given, v.given...)
 	}
-	if want := []string{"aws", "one", "two", "true"}; !slices.Equal(given, want) {
+	if want := []string{"one", "two", "true", "1m"}; !slices.Equal(given, want) {
 		t.Errorf("given %q, want %q", given, want)
 	}
 }
@@ -241,7 +243,7 @@ func TestMigrationPage(t *testing.T) {
 func writeTables(w io.StringWriter) {
 	put := func(parts ...string) { _, _ = w.WriteString(strings.Join(parts, "") + "\n") }
 	set := newServe().Flags()
-	fates := map[fate]string{honoured: "honoured", settled: "so anyway", mirrored: "mirror", refused: "refused"}
+	fates := map[fate]string{honoured: "honoured", settled: "so anyway", refused: "refused"}
 	for _, group := range externalGroups() {
 		put("\n### ", group.title, "\n\n| Flag | Fate | What that means |\n|---|---|---|")
 		for _, flag := range group.flags {

@@ -54,7 +54,7 @@ func TestServePassesOn(t *testing.T) {
 		t.Errorf("the reply is %v", reply)
 	}
 	var text strings.Builder
-	writeExplanation(&text, d.pipeline.explain(name(t, "elsewhere.corp.test"), zones.TypeNone))
+	writeExplanation(&text, &d.pipeline.explain(name(t, "elsewhere.corp.test"), zones.TypeNone).Explanation)
 	if want := "elsewhere.corp.test: passed on\n  nothing here claims elsewhere.corp.test: queries are passed on to " + resolver; !strings.HasPrefix(text.String(), want) {
 		t.Errorf("explain says %s", text.String())
 	}

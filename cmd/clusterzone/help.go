@@ -41,7 +41,7 @@ reason: docs/migrating-from-external-dns.md lists them.
 func flagGroups(cmd *cobra.Command) string {
 	var text strings.Builder
 	cmd.Flags().SortFlags = false
-	for _, title := range []string{groupOutput, groupOrigin, groupZones, groupSources, groupServe, groupAnswers, groupClients, groupSecondaries, groupOps, groupGeneral} {
+	for _, title := range []string{groupOutput, groupOrigin, groupZones, groupSources, groupServe, groupAnswers, groupClients, groupSecondaries, groupMirror, groupCloud, groupOps, groupGeneral} {
 		set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 		set.SortFlags = false
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -53,7 +53,7 @@ func flagGroups(cmd *cobra.Command) string {
 			text.WriteString("\n" + title + ":\n" + usage)
 		}
 	}
-	if cmd.Flags().Lookup("provider") != nil {
+	if cmd.Flags().Lookup("aws-sd-service-cleanup") != nil {
 		text.WriteString(externalHelp)
 	}
 	return text.String()

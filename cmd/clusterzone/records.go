@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -56,7 +55,7 @@ func printRecords(cmd *cobra.Command, settings *objectSettings, format string) e
 	if err != nil {
 		return err
 	}
-	if err := settings.prepare(quiet(log), slog.LevelInfo, os.LookupEnv); err != nil {
+	if err := settings.prepare(quiet(log), os.LookupEnv); err != nil {
 		return err
 	}
 	p, err := settings.assemble(quiet(log), pipelineOptions{})

@@ -89,7 +89,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	if err != nil {
 		return err
 	}
-	if err := objects.prepare(log, slog.LevelWarn, os.LookupEnv); err != nil {
+	if err := objects.prepare(log, os.LookupEnv); err != nil {
 		return err
 	}
 	d, err := newDaemon(log, objects, serving)
@@ -103,6 +103,9 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
 	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{}), began: time.Now()}
+	if err := serving.mirrors.prepare(log, slog.LevelWarn, objects); err != nil {
+		return nil, err
+	}
 	if len(serving.listen) == 0 {
 		serving.listen = []string{":53"}
 	}
@@ -167,6 +170,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.resolver, err = serving.targets.build(log, publisher, resolvers)
 	if err != nil {
 		return nil, err
+	}
+	if d.pipeline.mirrors, err = serving.mirrors.build(context.Background(), mirrorOptions{log: log, pipeline: d.pipeline, client: d.client}); err != nil {
+		return nil, err
+	}
+	if d.pipeline.mirrors != nil {
+		d.registry.MustRegister(newMirrorCollector(d.pipeline.mirrors))
 	}
 	if d.tap != nil {
 		dns.Tap = tap{d.tap}
@@ -278,6 +287,9 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.tap != nil {
 		parts.Go(func() error { return d.tap.Run(working) })
 	}
+	if d.pipeline.mirrors != nil {
+		parts.Go(func() error { return d.mirror(working) })
+	}
 	parts.Go(func() error { return d.answer(working) })
 	parts.Go(func() error { return web.serve(working) })
 	if d.cookieFile != nil {
@@ -346,6 +358,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	if d.secondaries != nil {
 		d.secondaries.committed(commit)
 	}
+	d.pipeline.mirrors.notify(commit.Names)
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	if !d.synced && commit.Snapshot.Ready {

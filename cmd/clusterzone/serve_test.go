@@ -90,7 +90,7 @@ func TestHoldAddresses(t *testing.T) {
 			t.Errorf("%q: held is %t: %s", args, got, x.Detail)
 		}
 		var text strings.Builder
-		writeExplanation(&text, x)
+		writeExplanation(&text, &x.Explanation)
 		if strings.Contains(text.String(), "held since") != want {
 			t.Errorf("%q: explain prints\n%s", args, text.String())
 		}

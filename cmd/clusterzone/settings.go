@@ -18,6 +18,8 @@ const (
 	groupAnswers     = "Answers"
 	groupClients     = "Clients"
 	groupSecondaries = "Secondaries"
+	groupMirror      = "Copies in a cloud's DNS"
+	groupCloud       = "Copies in a cloud's DNS: flags of one provider"
 	groupOps         = "Operation"
 	groupOutput      = "Output"
 	groupGeneral     = "General"
@@ -185,6 +187,7 @@ type serveSettings struct {
 	targets        targetSettings
 	dnstap         string
 	transfers      transferSettings
+	mirrors        mirrorsSettings
 }
 
 func (s *serveSettings) add(cmd *cobra.Command) {
@@ -208,6 +211,7 @@ func (s *serveSettings) add(cmd *cobra.Command) {
 	s.clients.add(cmd)
 	s.targets.add(cmd)
 	s.transfers.add(cmd)
+	s.mirrors.add(cmd, true)
 
 	f = flagsOf(cmd, groupOps)
 	f.text(&s.dnstap, "dnstap", "", "write every query and reply as dnstap messages to the reader at this `socket`, unix:PATH or tcp:HOST:PORT; dropped and counted where it is slow or not there (default: none)")

@@ -77,7 +77,7 @@ func TestServeLooksUp(t *testing.T) {
 		t.Errorf("the resolver is asked %q, %v", question[:n], err)
 	}
 	var text strings.Builder
-	writeExplanation(&text, d.pipeline.explain(name(t, "shop.corp.test"), zones.TypeA))
+	writeExplanation(&text, &d.pipeline.explain(name(t, "shop.corp.test"), zones.TypeA).Explanation)
 	for _, want := range []string{"unresolved", "target lb.provider.example of ingress shop/web can't be resolved", "lb.provider.example: waiting", "shop.corp.test 300 CNAME"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("explain doesn't say %q:\n%s", want, text.String())

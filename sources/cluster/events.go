@@ -76,6 +76,34 @@ func (r *Recorder) Record(skipped []zones.Skipped, object func(zones.Owner) meta
 	}
 }
 
+// Warn posts one Warning event on an object, Tell a Normal one. An object that
+// isn't of our kinds gets none.
+func (r *Recorder) Warn(object metav1.Object, reason, text string) {
+	r.post(object, corev1.EventTypeWarning, reason, text)
+}
+
+// Tell posts one Normal event on an object, as Warn does.
+func (r *Recorder) Tell(object metav1.Object, reason, text string) {
+	r.post(object, corev1.EventTypeNormal, reason, text)
+}
+
+func (r *Recorder) post(object metav1.Object, kind, reason, text string) {
+	obj, ok := object.(runtime.Object)
+	if !ok {
+		return
+	}
+	if regarding, err := reference.GetReference(r.scheme, obj); err == nil {
+		r.recorder.Event(regarding, kind, reason, text)
+	}
+}
+
+// WarnLease posts a Warning event on a Lease, for what concerns no single object.
+func (r *Recorder) WarnLease(l *Lease, reason, text string) {
+	r.recorder.Event(&corev1.ObjectReference{
+		Kind: "Lease", APIVersion: "coordination.k8s.io/v1", Namespace: l.options.Namespace, Name: l.options.Name,
+	}, corev1.EventTypeWarning, reason, text)
+}
+
 // eventReason writes a reason as Kubernetes writes them: DNSInvalidName.
 func eventReason(reason zones.Reason) string {
 	text := []byte("DNS")

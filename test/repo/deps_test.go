@@ -108,12 +108,24 @@ var onlyIn = map[string]struct {
 		[]string{"dnstap"},
 		"the library is old and rarely changed: one package knows it",
 	},
+	"github.com/alibabacloud-go/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
+	},
+	"github.com/aliyun/": {
+		[]string{"upstream/alibaba"},
+		"a cloud's SDK is known to its provider alone",
+	},
 	"github.com/fsnotify/": {
 		[]string{"filewatch"},
 		"one package knows how files change, whoever reads them",
 	},
 	"github.com/aws/": {
 		[]string{"upstream/route53"},
+		"a cloud's SDK ends where records begin",
+	},
+	"github.com/cloudflare/": {
+		[]string{"upstream/cloudflare"},
 		"a cloud's SDK ends where records begin",
 	},
 	"github.com/hashicorp/go-immutable-radix/": {

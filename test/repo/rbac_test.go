@@ -33,7 +33,7 @@ func TestReadmeGrantsWhatSourcesNeed(t *testing.T) {
 		}
 		need = append(need, info.Group+"/"+info.Resource)
 	}
-	need = append(need, "/events") // with --events
+	need = append(need, "/events", "coordination.k8s.io/leases") // with --events and mirrors
 
 	var granted []string
 	for _, rule := range readmeRole(t).Rules {
@@ -41,8 +41,11 @@ func TestReadmeGrantsWhatSourcesNeed(t *testing.T) {
 			for _, resource := range rule.Resources {
 				granted = append(granted, group+"/"+resource)
 				want := []string{"list", "watch"}
-				if resource == "events" {
+				switch resource {
+				case "events":
 					want = []string{"create", "patch"}
+				case "leases":
+					want = []string{"get", "create", "update"}
 				}
 				if !slices.Equal(rule.Verbs, want) {
 					t.Errorf("README grants %v on %s; the program needs %v", rule.Verbs, resource, want)
