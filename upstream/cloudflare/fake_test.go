@@ -93,6 +93,13 @@ func (f *fake) count(method, end string) int {
 	return n
 }
 
+// made returns all calls so far.
+func (f *fake) made() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
+}
+
 func (f *fake) put(records ...fakeRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -126,8 +126,7 @@ func TestNothingShowsSecrets(t *testing.T) {
 	}
 	for _, c := range []Credentials{{Token: fakeToken}, {Token: fakeToken + "x"}, {Key: fakeKey, Email: fakeEmail}, {Key: fakeKey + "x", Email: fakeEmail}, {Token: Secret(filePrefix + file)}} {
 		f := newFake("pro")
-		var cloud mirror.Cloud
-		cloud = open(t, f, func(o *Options) {
+		cloud := open(t, f, func(o *Options) {
 			o.Credentials = c
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
 				fmt.Fprintf(&out, verb+"\n", *o)
