@@ -86,7 +86,7 @@ func explain(action string, err error, keys secrets) error {
 		if !ok {
 			message = ""
 		}
-		return &apiError{action: action, code: dara.StringValue(answer.GetCode()), message: keys.scrub(message), status: dara.IntValue(answer.GetStatusCode())}
+		return &apiError{action: action, code: keys.scrub(dara.StringValue(answer.GetCode())), message: keys.scrub(message), status: dara.IntValue(answer.GetStatusCode())}
 	}
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err // the URL holds the whole call
