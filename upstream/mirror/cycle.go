@@ -16,14 +16,17 @@ import (
 // cycle is due.
 func (m *Mirror) cycle(ctx context.Context) time.Time {
 	m.askMu.Lock()
-	m.full = false
-	clear(m.names) // a complete cycle sees them all
+	all, names := m.full, m.names
+	m.full, m.names = false, map[zones.Name]bool{} // a complete cycle sees them all
 	m.askMu.Unlock()
 	start := time.Now()
 	next := start.Add(m.options.Interval + time.Duration((m.jitter()-0.5)*float64(m.options.Interval)/5))
 	wanted, ok := m.wanted(nil)
 	if ok {
-		next = m.cycleZones(ctx, &wanted, next)
+		var left bool
+		if next, left = m.cycleZones(ctx, &wanted, next, all); left {
+			m.Notify(slices.Collect(maps.Keys(names)))
+		}
 	}
 	m.mu.Lock()
 	m.status.NextCycle = next
@@ -59,20 +62,28 @@ func (m *Mirror) wanted(names []zones.Name) (wanted Wanted, ok bool) {
 	return wanted, why == ""
 }
 
-func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time) time.Time {
+// cycleZones goes through the zones that are due, or through all. left says that some
+// weren't looked at.
+func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time, all bool) (_ time.Time, left bool) {
 	states, err := m.discover(ctx)
 	if err != nil {
 		m.failed(ctx, err)
-		return time.Now().Add(m.backoff(err))
+		return time.Now().Add(m.backoff(err)), true
 	}
 	shares := m.shares(states, wanted)
 	var failed error
 	wrote := false
 	for _, z := range states {
 		if ctx.Err() != nil {
-			return next
+			return next, true
+		}
+		// Where one zone is tried again soon, the others wait for their own time.
+		if !all && z.fails == 0 && time.Since(z.listed) < m.options.Interval/2 {
+			left = true
+			continue
 		}
 		if time.Now().Before(z.retryAt) {
+			left = true
 			failed = cmp.Or(failed, errors.New(z.status.Problem))
 			if z.retryAt.Before(next) {
 				next = z.retryAt
@@ -87,12 +98,13 @@ func (m *Mirror) cycleZones(ctx context.Context, wanted *Wanted, next time.Time)
 				next = retry
 			}
 			if ClassOf(err, Failed) == Throttled {
+				left = true
 				break // it is the credential's rate, and the other zones share it
 			}
 		}
 	}
 	m.cycled(failed, wrote)
-	return next
+	return next, left
 }
 
 // cycled keeps how a complete cycle ended.
@@ -111,169 +123,6 @@ func (m *Mirror) cycled(failed error, wrote bool) {
 	if !wrote {
 		m.status.Counts.NoChanges++
 	}
-}
-
-// failed keeps an error that concerns all zones.
-func (m *Mirror) failed(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	m.mu.Lock()
-	fresh := m.status.Problem != err.Error()
-	m.status.Problem = err.Error()
-	m.status.Counts.SoftErrors++
-	m.count(err)
-	m.mu.Unlock()
-	if fresh {
-		m.options.Log.Error("a mirror can't list its zones", "mirror", m.options.Name, "error", err)
-	}
-}
-
-func (m *Mirror) count(err error) {
-	if ClassOf(err, Failed) == Throttled {
-		m.status.Counts.Throttled++
-	}
-}
-
-// backoff is how long to wait after an error: from the interval on, twice as long
-// each time, 16 intervals at most, and as long as the cloud asks for.
-func (m *Mirror) backoff(err error) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	fails := min(max(m.status.Counts.SoftErrors, 1)-1, 4)
-	return max(m.options.Interval<<fails, retryAfter(err))
-}
-
-// zoneFailed keeps a zone's error and returns when it is tried again.
-func (m *Mirror) zoneFailed(ctx context.Context, z *zoneState, err error) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := time.Now()
-	if ctx.Err() != nil {
-		return now.Add(m.options.Interval)
-	}
-	m.count(err)
-	fresh := z.status.Problem != err.Error()
-	z.status.Problem = err.Error()
-	wait := max(m.options.Interval<<min(z.fails, 4), retryAfter(err))
-	if class := ClassOf(err, Failed); class == Conflict || class == Unknown {
-		// Nothing is wrong with the cloud: it only has to be read again.
-		wait = min(wait, time.Second<<min(z.fails, 10))
-	}
-	z.fails++
-	z.retryAt = now.Add(wait)
-	if fresh {
-		m.options.Log.Error("a mirror can't write a zone", "mirror", m.options.Name, "zone", z.zone.String(), "class", ClassOf(err, Failed), "error", err)
-	}
-	return z.retryAt
-}
-
-// discover returns the zones, those that the cloud lists no longer left out.
-func (m *Mirror) discover(ctx context.Context) ([]*zoneState, error) {
-	if len(m.zones) == 0 || time.Since(m.listed) >= m.options.ZonesEvery {
-		list, err := m.options.Cloud.Provider.Zones(ctx)
-		if err != nil {
-			return nil, err
-		}
-		m.takeZones(list)
-	}
-	var states []*zoneState
-	for _, id := range slices.Sorted(maps.Keys(m.zones)) {
-		if !m.zones[id].missing {
-			states = append(states, m.zones[id])
-		}
-	}
-	if len(states) == 0 {
-		return nil, &Error{Class: Failed, Err: errors.New("the cloud has no zone that this mirror may write to: create it there, or widen --domain-filter and the zone filters")}
-	}
-	return states, nil
-}
-
-func (m *Mirror) takeZones(list []Zone) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.listed = time.Now()
-	there := map[string]bool{}
-	for _, zone := range list {
-		if m.options.Zones != nil && !m.options.Zones(zone) {
-			continue
-		}
-		z := m.zones[zone.ID]
-		if z == nil {
-			z = newZoneState(zone)
-			m.zones[zone.ID] = z
-		}
-		there[zone.ID] = true
-		z.zone = zone
-		if z.missing {
-			z.missing, z.status.Problem = false, ""
-		}
-	}
-	for id, z := range m.zones {
-		if !there[id] {
-			z.missing, z.listed, z.status.Problem = true, time.Time{}, "the cloud lists the zone no longer: it is left alone until it does"
-		}
-	}
-}
-
-// shares parts the wishes among all zones that were ever seen: what belongs to one
-// that is missing goes nowhere else.
-func (m *Mirror) shares(states []*zoneState, wanted *Wanted) map[string]*share {
-	var list []Zone
-	for _, z := range m.zones {
-		list = append(list, z.zone)
-	}
-	shares := newPlacement(&m.options.Cloud, m.options.Types, m.options.Covers, list).shares(wanted)
-	for _, z := range states {
-		if shares[z.zone.ID] == nil {
-			shares[z.zone.ID] = &share{}
-		}
-	}
-	return shares
-}
-
-// push writes what has changed at single names, from what is known of the zones,
-// and returns when a complete cycle should follow.
-func (m *Mirror) push(ctx context.Context) time.Time {
-	m.askMu.Lock()
-	names := m.names
-	m.names = map[zones.Name]bool{}
-	m.askMu.Unlock()
-	next := time.Now().Add(m.options.Interval)
-	wanted, ok := m.wanted(slices.Collect(maps.Keys(names)))
-	if !ok {
-		return next
-	}
-	if len(m.zones) == 0 {
-		m.Wake()
-	}
-	var states []*zoneState
-	for _, id := range slices.Sorted(maps.Keys(m.zones)) {
-		states = append(states, m.zones[id])
-	}
-	shares := m.shares(states, &wanted)
-	for _, z := range states {
-		own := map[zones.Name]bool{}
-		for name := range names {
-			if name.In(z.zone.Name) {
-				own[name] = true
-			}
-		}
-		if len(own) == 0 || z.missing || time.Now().Before(z.retryAt) || ctx.Err() != nil {
-			continue
-		}
-		if z.listed.IsZero() {
-			// All of it is planned anew, and needs all wishes.
-			m.Wake()
-			continue
-		}
-		if _, err := m.syncZone(ctx, z, shares[z.zone.ID], &wanted, own); err != nil {
-			if retry := m.zoneFailed(ctx, z, err); retry.Before(next) {
-				next = retry
-			}
-		}
-	}
-	return next
 }
 
 // syncZone plans and writes one zone, or some names of it. wrote says that a batch
@@ -312,37 +161,6 @@ func (m *Mirror) list(ctx context.Context, z *zoneState) error {
 	return nil
 }
 
-// refresh reads names again where a create would add to what another hand has put
-// there meanwhile. A cloud that can't read single names lists the zone.
-func (m *Mirror) refresh(ctx context.Context, z *zoneState, names map[zones.Name]bool) error {
-	limits := &m.options.Cloud.Limits
-	if limits.CreateExclusive {
-		return nil
-	}
-	var all []zones.Name
-	for name := range names {
-		all = append(all, name)
-		all = append(all, m.options.Registry.affix.related(name, m.options.Types)...)
-	}
-	slices.SortFunc(all, zones.Name.Compare)
-	all = slices.Compact(all)
-	reader, ok := m.options.Cloud.Provider.(NameReader)
-	const mostReads = 5 // of names, before a listing is the cheaper way
-	if !ok || limits.ReadNames == 0 || len(all) > mostReads*limits.ReadNames {
-		return m.list(ctx, z)
-	}
-	for part := range slices.Chunk(all, limits.ReadNames) {
-		records, err := reader.RecordsAt(ctx, z.zone, part)
-		if err != nil {
-			return err
-		}
-		m.mu.Lock()
-		z.takeAt(part, records)
-		m.mu.Unlock()
-	}
-	return nil
-}
-
 // planZone plans a zone and asks the guards. The plan of a large zone takes a while,
 // in which Status and Explain go on.
 func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zones.Name]bool) (Plan, []Step) {
@@ -362,7 +180,10 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	defer m.mu.Unlock()
 	now := time.Now()
 	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, names: names, now: now})
-	z.statusOf(&plan, held, len(groups(steps)), names, m.guards.MinOwned)
+	z.statusOf(&plan, held, len(groups(steps)), names)
+	if names == nil {
+		z.status.Warning = z.warning(&plan, m.guards.MinOwned, o.Cloud.Limits.MaxRecords)
+	}
 	if names == nil {
 		planned := map[recordKey]bool{}
 		for i := range plan.Steps {
@@ -375,7 +196,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 
 // statusOf brings a plan into the zone's status: a complete one replaces it, one of
 // single names what it said of these.
-func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool, enough int) {
+func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zones.Name]bool) {
 	s := &z.status
 	s.Records = 0
 	for _, records := range z.observed {
@@ -389,16 +210,30 @@ func (z *zoneState) statusOf(plan *Plan, held []Held, planned int, names map[zon
 	}
 	s.Owned, s.Foreign, s.Wanted, s.Dangling = plan.Owned, plan.Foreign, plan.Wanted, plan.Dangling
 	s.OwnedTypes, s.Verified = plan.OwnedTypes, plan.Verified
-	s.Held, s.Blocked, s.Warning = held, plan.Blocked, ""
-	updates := 0
+	s.Held, s.Blocked = held, plan.Blocked
+}
+
+// warning says what an operator should look at though nothing is held: many updates
+// at once, or a zone that is nearly full.
+func (z *zoneState) warning(plan *Plan, enough, most int) string {
+	updates, used := 0, 0
 	for i := range plan.Steps {
 		if plan.Steps[i].Change.Verb == Update {
 			updates++
 		}
 	}
-	if plan.Owned >= enough && 2*updates > plan.Owned {
-		s.Warning = fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	for _, records := range z.observed {
+		for i := range records {
+			used += len(records[i].Targets)
+		}
 	}
+	switch {
+	case most > 0 && 10*used >= 9*most:
+		return fmt.Sprintf("the zone holds %d of the %d records that it may hold", used, most)
+	case plan.Owned >= enough && 2*updates > plan.Owned:
+		return fmt.Sprintf("%d of %d records change at once", updates, plan.Owned)
+	}
+	return ""
 }
 
 // settled keeps how the writing of a zone ended.

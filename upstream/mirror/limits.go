@@ -45,6 +45,7 @@ type Limits struct {
 	// NoAsterisk says that no name may have an asterisk within a label, so that
 	// the ownership of a wildcard needs a replacement for it.
 	NoAsterisk bool
-	// MaxRecords is how many records one zone may hold.
+	// MaxRecords is how many records one zone may hold, each target counted: the status
+	// warns before they are used up, since ownership records take their share.
 	MaxRecords int
 }

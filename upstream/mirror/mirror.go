@@ -112,6 +112,9 @@ func New(options Options) (*Mirror, error) {
 	if options.Guards != nil {
 		m.guards = *options.Guards
 	}
+	if options.Registry.Owner() == "default" {
+		options.Log.Warn("the owner of a mirror is called default, as that of every instance that nobody has named: give this one a --txt-owner-id of its own", "mirror", options.Name)
+	}
 	return m, nil
 }
 

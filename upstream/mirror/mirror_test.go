@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -434,5 +435,73 @@ func TestABlockedWishIsToldOfOnce(t *testing.T) {
 		w.store.Take(origin, theirs[1].Name, zones.TypeTXT, "")
 		w.pass(2 * time.Minute)
 		w.has("A web.ex.com 192.0.2.2", "A www.ex.com 192.0.2.1")
+	})
+}
+
+func TestTheStatusWarns(t *testing.T) {
+	t.Parallel()
+	limits := memory.DefaultLimits()
+	limits.MaxRecords = 44
+	inWorld(t, limits, func(w *world) {
+		var log strings.Builder
+		w.options.Log = slog.New(slog.NewTextHandler(&log, nil))
+		registry, err := mirror.NewRegistry(mirror.RegistryOptions{Owner: "default"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.options.Registry, w.options.Policy = registry, mirror.UpsertOnly
+		w.want(addresses(19))
+		w.run()
+		if w.pass(2 * time.Minute); w.zone().Warning != "" {
+			t.Errorf("the warning is %q", w.zone().Warning)
+		}
+		w.want(strings.ReplaceAll(addresses(19), "192.0.2.", "198.51.100."))
+		w.mirror.Wake()
+		if w.pass(time.Second); w.zone().Warning != "19 of 19 records change at once" {
+			t.Errorf("the warning is %q", w.zone().Warning)
+		}
+		w.want("last.ex.com 60 A 192.0.2.1")
+		if w.pass(2 * time.Minute); w.zone().Warning != "the zone holds 40 of the 44 records that it may hold" {
+			t.Errorf("the warning is %q", w.zone().Warning)
+		}
+		if !strings.Contains(log.String(), "give this one a --txt-owner-id of its own") {
+			t.Errorf("the log is\n%s", log.String())
+		}
+	})
+}
+
+// A zone that is tried again and again costs the others no call, and no change of
+// theirs is lost.
+func TestTryingOneZoneAgainLeavesTheOthersInTheirTime(t *testing.T) {
+	t.Parallel()
+	inWorld(t, memory.DefaultLimits(), func(w *world) {
+		w.store.AddZone(mirror.Zone{ID: "other.com", Name: w.name("other.com")})
+		w.store.SetFault(func(call memory.Call) memory.Fault {
+			if call.Op == memory.OpApply && call.Zone == origin {
+				return memory.Fault{Err: errors.New("connection reset")}
+			}
+			return memory.Fault{}
+		})
+		w.want("www.ex.com 60 A 192.0.2.1\nwww.other.com 60 A 192.0.2.1")
+		w.run()
+		for i := range 100 {
+			w.pass(6 * time.Second)
+			w.want(fmt.Sprintf("www.other.com 60 A 192.0.2.%d", i))
+		}
+		w.pass(10 * time.Second)
+		listings := map[string]int{}
+		for _, call := range w.store.Calls() {
+			if call.Op == memory.OpRecords {
+				listings[call.Zone]++
+			}
+		}
+		if listings["other.com"] > 13 || listings[origin] < 6 {
+			t.Errorf("in ten minutes the zones were listed %v times", listings)
+		}
+		for _, r := range w.store.Held("other.com") {
+			if r.Type == zones.TypeA && r.Targets[0] != "192.0.2.99" {
+				t.Errorf("the other zone holds %v", r.Targets)
+			}
+		}
 	})
 }

@@ -131,10 +131,11 @@ func (m *Mirror) send(ctx context.Context, z *zoneState, batch []Group) (rest []
 			blamed = true
 			conflict = m.conflict(z, group, result.Err)
 		default:
-			err = cmp.Or(err, result.Err)
 			if class == Unknown {
 				m.stale(z)
+				result.Err = &Error{Class: Unknown, RetryAfter: retryAfter(result.Err), Err: result.Err}
 			}
+			err = cmp.Or(err, result.Err)
 		}
 	}
 	switch {
