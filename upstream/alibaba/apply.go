@@ -157,20 +157,18 @@ func (w *writer) add(ctx context.Context, o object) (object, error) {
 		o.id = id
 		return o, nil
 	}
-	if e := (*apiError)(nil); !errors.As(err, &e) || !e.duplicate() {
-		return object{}, err
-	}
-	list, readErr := w.at(ctx, w.zone, o.rr)
+	list, readErr := w.taken(ctx, o, err)
 	if readErr != nil {
 		return object{}, readErr
 	}
 	i := slices.IndexFunc(list, func(have object) bool { return have.locked == "" && sameData(have, o) })
 	if i < 0 {
-		return object{}, err
+		return object{}, refused(list, o, err)
 	}
-	if o.id = list[i].id; o.ttl == 0 || o.ttl == list[i].ttl {
+	if o.ttl == 0 || o.ttl == list[i].ttl {
 		return list[i], nil
 	}
+	o.id = list[i].id
 	return o, w.update(ctx, o)
 }
 
@@ -181,10 +179,7 @@ func (w *writer) update(ctx context.Context, o object) error {
 		w.wrote = true
 		return nil
 	}
-	if e := (*apiError)(nil); !errors.As(err, &e) || !e.duplicate() {
-		return err
-	}
-	list, readErr := w.at(ctx, w.zone, o.rr)
+	list, readErr := w.taken(ctx, o, err)
 	if readErr != nil {
 		return readErr
 	}
@@ -193,10 +188,31 @@ func (w *writer) update(ctx context.Context, o object) error {
 	}) {
 		return nil
 	}
-	return err
+	return refused(list, o, err)
 }
 
-// remove takes objects away. That one is gone already is no error.
+// taken returns the objects of o's name where a write of o was refused since its
+// place is taken, and otherwise the error of the write.
+func (w *writer) taken(ctx context.Context, o object, err error) ([]object, error) {
+	if e := (*apiError)(nil); !errors.As(err, &e) || !e.taken() {
+		return nil, err
+	}
+	return w.at(ctx, w.zone, o.rr)
+}
+
+// refused says what stands in o's way, of the objects of its name, where err says
+// that something does. Where it is none of them, the zone isn't as it is listed.
+func refused(list []object, o object, err error) error {
+	for _, have := range list {
+		if have.id != o.id && (have.kind == "CNAME" || o.kind == "CNAME" || have.locked != "") {
+			return &mirror.Error{Class: mirror.BadChange, Err: fmt.Errorf("a record of type %s stands in its way: %w", have.kind, err)}
+		}
+	}
+	return &mirror.Error{Class: mirror.Conflict, Err: fmt.Errorf("another hand has written to this name: %w", err)}
+}
+
+// remove takes objects away. That one is gone already is no error; the codes for it
+// differ, so that after any refusal it is looked for.
 func (w *writer) remove(ctx context.Context, objects []object) error {
 	for _, o := range objects {
 		_, err := w.api.write(ctx, w.zone, mirror.Delete, o)
@@ -204,7 +220,7 @@ func (w *writer) remove(ctx context.Context, objects []object) error {
 			w.wrote = true
 			continue
 		}
-		if e := (*apiError)(nil); !errors.As(err, &e) || !e.gone() {
+		if class := mirror.ClassOf(err, mirror.Unknown); class != mirror.BadChange && class != mirror.Conflict {
 			return err
 		}
 		list, readErr := w.at(ctx, w.zone, o.rr)

@@ -180,7 +180,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		"QuotaExceeded.Record": mirror.BadChange, "DomainRecordConflict": mirror.BadChange, "RecordForbidden.DNSChange": mirror.BadChange, "DomainForbidden": mirror.BadChange,
 		"Forbidden.RAM": mirror.Denied, "InvalidAccessKeyId.NotFound": mirror.Denied, "SignatureDoesNotMatch": mirror.Denied, "InvalidSecurityToken.Expired": mirror.Denied,
 		"IncorrectDomainUser": mirror.Failed, "InvalidDomainName.NoExist": mirror.Failed, "LastOperationNotFinished": mirror.Failed,
-		"InternalError": mirror.Unknown, "ServiceUnavailable": mirror.Unknown, "DomainRecordDuplicate": mirror.Conflict,
+		"InternalError": mirror.Unknown, "ServiceUnavailable": mirror.Unknown, "DomainRecordDuplicate": mirror.Conflict, "Record.Invalid.Conflict": mirror.Conflict,
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
@@ -248,4 +248,37 @@ func TestAPartOfAGroup(t *testing.T) {
 			a.Errorf("%v", err)
 		}
 	}, func(z *alibabatest.Zone) { z.Forbidden = []string{"forbidden"} })
+}
+
+// A CNAME that another hand has put there since the listing blocks, whatever code
+// the product has for it.
+func TestACNAMEInTheWay(t *testing.T) {
+	t.Parallel()
+	both(t, func(a *account) {
+		a.fake.Put(a.id, alibabatest.Record{RR: "web", Type: "CNAME", Value: "other.example.net", TTL: 600})
+		if err := a.apply(create(a.record("web", zones.TypeA, 600, "192.0.2.1")))[0].Err; mirror.ClassOf(err, "none") != mirror.BadChange {
+			a.Errorf("%v", err)
+		}
+		if got := a.fake.Held(a.id); len(got) != 1 || got[0].Type != "CNAME" {
+			a.Errorf("%v are there", got)
+		}
+	}, nil)
+}
+
+// A delete that is refused, whatever for, is no success while the record stands.
+func TestADeleteThatIsRefused(t *testing.T) {
+	t.Parallel()
+	both(t, func(a *account) {
+		a.must(create(a.record("web", zones.TypeA, 600, "192.0.2.1")))
+		have := a.at("web", zones.TypeA)
+		a.fake.SetFault(func(call alibabatest.Call) alibabatest.Fault {
+			if isListing(call) {
+				return alibabatest.Fault{}
+			}
+			return alibabatest.Fault{Code: "DomainRecordNotBelongToUser"}
+		})
+		if err := a.apply(mirror.Change{Verb: mirror.Delete, Old: have})[0].Err; mirror.ClassOf(err, "none") != mirror.Conflict {
+			a.Errorf("%v", err)
+		}
+	}, nil)
 }

@@ -126,7 +126,7 @@ func decode(action, text string, out any, keys secrets) error {
 		return fmt.Errorf("%s: the reply isn't JSON", action)
 	}
 	if failure.Success != nil && !*failure.Success {
-		return &apiError{action: action, code: failure.Code, message: keys.scrub(failure.Message), status: http.StatusOK}
+		return &apiError{action: action, code: keys.scrub(failure.Code), message: keys.scrub(failure.Message), status: http.StatusOK}
 	}
 	if err := json.Unmarshal([]byte(text), out); err != nil {
 		return fmt.Errorf("%s: the reply isn't as documented: %s", action, keys.scrub(err.Error()))

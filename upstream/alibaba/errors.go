@@ -36,11 +36,11 @@ func (e *apiError) Error() string {
 }
 
 func (e *apiError) throttled() bool {
-	return e.code == "Throttling" || strings.HasPrefix(e.code, "Throttling.") || e.status == http.StatusTooManyRequests
+	return e.code == "Throttling" || strings.HasPrefix(e.code, "Throttling.") || e.code == "System.Busy" || e.status == http.StatusTooManyRequests
 }
 
 func (e *apiError) denied() bool {
-	for _, prefix := range []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "IncompleteSignature", "InvalidSecurityToken", "Forbidden", "NoPermission", "MissingSecurityToken", "InvalidTimeStamp", "SignatureNonceUsed", "UnauthorizedOperation", "User.Disabled"} {
+	for _, prefix := range []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "IncompleteSignature", "InvalidSecurityToken", "Forbidden", "NoPermission", "MissingSecurityToken", "InvalidTimeStamp", "SignatureNonceUsed", "UnauthorizedOperation", "EntityNotExist.Role"} {
 		if e.code == prefix || strings.HasPrefix(e.code, prefix+".") {
 			return true
 		}
@@ -51,28 +51,21 @@ func (e *apiError) denied() bool {
 // noZone says that the zone isn't there or isn't the account's.
 func (e *apiError) noZone() bool {
 	switch e.code {
-	case "IncorrectDomainUser", "InvalidDomainName.NoExist", "DomainRecordNotBelongToUser.Domain", "Zone.NotExists", "Zone.Invalid.Id", "ZoneNotExists", "Zone.NotExist":
+	case "IncorrectDomainUser", "InvalidDomainName.NoExist", "Zone.NotExists", "Zone.Invalid.Id", "Zone.Invalid.UserId", "ZoneVpc.NotExists.VpcId":
 		return true
 	}
 	return false
 }
 
-// duplicate says that an object with the same content is there.
-func (e *apiError) duplicate() bool {
-	switch e.code {
-	case "DomainRecordDuplicate", "Record.Invalid.Duplicate", "Record.Duplicate", "RecordDuplicate", "Zone.Record.Duplicate":
-		return true
-	}
-	return false
+// taken says that an object with the same content is there, or in pvtz, which has
+// one code for both, another that can't stand beside it.
+func (e *apiError) taken() bool {
+	return e.code == "DomainRecordDuplicate" || e.code == "Record.Invalid.Conflict"
 }
 
 // gone says that the object of that ID isn't there, or isn't the account's.
 func (e *apiError) gone() bool {
-	switch e.code {
-	case "DomainRecordNotBelongToUser", "InvalidRecordId.NotFound", "RecordNotExists", "Record.NotExists", "Record.Invalid.Id", "InvalidRecordId":
-		return true
-	}
-	return strings.HasSuffix(e.code, "RecordNotExist") || strings.HasSuffix(e.code, "RecordNotExists")
+	return e.code == "DomainRecordNotBelongToUser" || e.code == "InvalidRR.NoExist" || strings.HasPrefix(e.code, "Record") && strings.Contains(e.code, "NotExist")
 }
 
 // unsure says that the call may have been carried out all the same.
@@ -93,7 +86,7 @@ func explain(action string, err error, keys secrets) error {
 		if !ok {
 			message = ""
 		}
-		return &apiError{action: action, code: dara.StringValue(answer.GetCode()), message: keys.scrub(message), status: dara.IntValue(answer.GetStatusCode())}
+		return &apiError{action: action, code: keys.scrub(dara.StringValue(answer.GetCode())), message: keys.scrub(message), status: dara.IntValue(answer.GetStatusCode())}
 	}
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err // the URL holds the whole call
@@ -124,7 +117,7 @@ func classify(err error, write bool) error {
 		class = mirror.Denied
 	case e.noZone(), e.code == "LastOperationNotFinished":
 	case !write:
-	case e.duplicate(), e.gone():
+	case e.taken(), e.gone():
 		class = mirror.Conflict
 	case e.unsure():
 		class = mirror.Unknown

@@ -22,8 +22,8 @@ type privateAPI struct {
 }
 
 func (a *privateAPI) zones(ctx context.Context) ([]mirror.Zone, error) {
-	type entry struct{ ZoneId, ZoneName string }
-	list, err := pages("the private zones of the account", privatePage, func(e entry) string { return e.ZoneId }, func(number int) (page[entry], error) {
+	type entry struct{ ZoneID, ZoneName string } // encoding/json reads names in any case
+	list, err := pages("the private zones of the account", privatePage, func(e entry) string { return e.ZoneID }, func(number int) (page[entry], error) {
 		query := pageQuery(number, privatePage)
 		if a.vpc != "" {
 			query["QueryVpcId"], query["QueryRegionId"] = a.vpc, a.region
@@ -44,7 +44,7 @@ func (a *privateAPI) zones(ctx context.Context) ([]mirror.Zone, error) {
 		if err != nil {
 			continue // as in public zones
 		}
-		all = append(all, mirror.Zone{ID: e.ZoneId, Name: name, Kind: string(Private)})
+		all = append(all, mirror.Zone{ID: e.ZoneID, Name: name, Kind: string(Private)})
 	}
 	return all, nil
 }
@@ -60,9 +60,9 @@ func (a *privateAPI) list(ctx context.Context, zone mirror.Zone, keyword string)
 			TotalItems int
 			Records    struct {
 				Record []struct {
-					RecordId                      json.Number
+					RecordID                      json.Number
 					Rr, Type, Value, Line, Status string
-					Ttl                           uint32
+					TTL                           uint32
 					Priority                      int
 				}
 			}
@@ -72,7 +72,7 @@ func (a *privateAPI) list(ctx context.Context, zone mirror.Zone, keyword string)
 		}
 		p := page[object]{total: reply.TotalItems}
 		for _, r := range reply.Records.Record {
-			p.items = append(p.items, object{r.RecordId.String(), r.Rr, r.Type, r.Value, r.Priority, r.Ttl, locked(r.Line, r.Status, false)})
+			p.items = append(p.items, object{r.RecordID.String(), r.Rr, r.Type, r.Value, r.Priority, r.TTL, locked(r.Line, r.Status, false)})
 		}
 		return p, nil
 	})
@@ -91,12 +91,12 @@ func (a *privateAPI) write(ctx context.Context, zone mirror.Zone, verb mirror.Ve
 		setNumbers(query, "Ttl", o)
 	}
 	action := map[mirror.Verb]string{mirror.Create: "AddZoneRecord", mirror.Update: "UpdateZoneRecord", mirror.Delete: "DeleteZoneRecord"}[verb]
-	var reply struct{ RecordId json.Number }
+	var reply struct{ RecordID json.Number }
 	if err := a.caller.call(ctx, privateVersion, action, query, &reply); err != nil {
 		return "", writing(err)
 	}
-	if reply.RecordId == "" && verb == mirror.Create {
+	if reply.RecordID == "" && verb == mirror.Create {
 		return "", &mirror.Error{Class: mirror.Unknown, Err: fmt.Errorf("%s: the reply has no RecordId", action)}
 	}
-	return reply.RecordId.String(), nil
+	return reply.RecordID.String(), nil
 }

@@ -77,11 +77,11 @@ func (a *publicAPI) minTTL(ctx context.Context, of edition) (uint32, error) {
 	if ok {
 		return known, nil
 	}
-	var reply struct{ MinTtl uint32 }
+	var reply struct{ MinTTL uint32 }
 	lowest := uint32(unknownMinTTL)
 	switch err := a.caller.call(ctx, publicVersion, "DescribeDomainInfo", map[string]string{"DomainName": of.domain}, &reply); {
-	case err == nil && reply.MinTtl > 0:
-		lowest = reply.MinTtl
+	case err == nil && reply.MinTTL > 0:
+		lowest = reply.MinTTL
 	case err != nil && mirror.ClassOf(listing(err), mirror.Failed) != mirror.Denied:
 		return 0, listing(err)
 	case err != nil && !errors.As(err, new(*apiError)):
@@ -105,7 +105,7 @@ func (a *publicAPI) list(ctx context.Context, zone mirror.Zone, keyword string) 
 			TotalCount    int
 			DomainRecords struct {
 				Record []struct {
-					RecordId, RR, Type, Value, Line, Status string
+					RecordID, RR, Type, Value, Line, Status string
 					TTL                                     uint32
 					Priority                                int
 					Locked                                  bool
@@ -117,7 +117,7 @@ func (a *publicAPI) list(ctx context.Context, zone mirror.Zone, keyword string) 
 		}
 		p := page[object]{total: reply.TotalCount}
 		for _, r := range reply.DomainRecords.Record {
-			p.items = append(p.items, object{r.RecordId, r.RR, r.Type, r.Value, r.Priority, r.TTL, locked(r.Line, r.Status, r.Locked)})
+			p.items = append(p.items, object{r.RecordID, r.RR, r.Type, r.Value, r.Priority, r.TTL, locked(r.Line, r.Status, r.Locked)})
 		}
 		return p, nil
 	})
@@ -136,14 +136,14 @@ func (a *publicAPI) write(ctx context.Context, zone mirror.Zone, verb mirror.Ver
 	if verb == mirror.Create {
 		query["DomainName"] = zone.ID
 	}
-	var reply struct{ RecordId string }
+	var reply struct{ RecordID string }
 	if err := a.caller.call(ctx, publicVersion, action, query, &reply); err != nil {
 		return "", writing(err)
 	}
-	if reply.RecordId == "" && verb == mirror.Create {
+	if reply.RecordID == "" && verb == mirror.Create {
 		return "", &mirror.Error{Class: mirror.Unknown, Err: fmt.Errorf("%s: the reply has no RecordId", action)}
 	}
-	return reply.RecordId, nil
+	return reply.RecordID, nil
 }
 
 func pageQuery(number, size int) map[string]string {

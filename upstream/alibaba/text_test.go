@@ -71,6 +71,7 @@ func FuzzParseConfig(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"TotalCount":1,"DomainRecords":{"Record":[{"RR":"@","Type":"A","Value":"192.0.2.1","TTL":600}]}}`)
 	f.Add(`{"Success":false,"Code":"Zone.NotExists","Message":"hush"}`)
+	f.Add(`{"Success":false,"Code":"hush"}`)
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var reply struct {

@@ -77,7 +77,7 @@ func (z *held) fits(r Record, id string) *failure {
 		}
 		if have.Type == r.Type && have.Value == r.Value && have.Priority == r.Priority {
 			if z.Private {
-				return refuse("Record.Invalid.Duplicate", "The record already exists.")
+				return refuse("Record.Invalid.Conflict", "The record conflicts with an existing one.")
 			}
 			return refuse("DomainRecordDuplicate", "The DNS record already exists.")
 		}
@@ -85,6 +85,9 @@ func (z *held) fits(r Record, id string) *failure {
 			continue
 		}
 		if have.Type == "CNAME" || r.Type == "CNAME" {
+			if z.Private {
+				return refuse("Record.Invalid.Conflict", "The record conflicts with an existing one.")
+			}
 			return refuse("DomainRecordConflict", "The record conflicts with the existing %s.", have.Type)
 		}
 	}
