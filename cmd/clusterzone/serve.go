@@ -329,6 +329,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	}
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
+	d.pipeline.recent.Note(commit.Snapshot.Committed, commit.Changes)
 	if !d.synced && commit.Snapshot.Ready {
 		d.synced = true
 		close(d.ready)
