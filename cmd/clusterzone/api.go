@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"github.com/clusterzone/clusterzone/adminpage"
 )
 
 // An endpoint is one page of the admin API: docs/api.md describes them. It
@@ -30,7 +32,7 @@ func (p *pipeline) endpoints() []endpoint {
 	}
 }
 
-// adminHandler serves the admin API. It changes nothing, and whoever reaches
+// adminHandler serves the admin API and the page for people. It changes nothing, and whoever reaches
 // it may ask.
 func (p *pipeline) adminHandler() http.Handler {
 	mux := http.NewServeMux()
@@ -49,6 +51,10 @@ func (p *pipeline) adminHandler() http.Handler {
 			}
 			writeJSON(w, http.StatusOK, value)
 		})
+	}
+	page := adminpage.Handler(pageData{p})
+	for _, path := range adminpage.Paths() {
+		mux.Handle(path, page)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, notFound("%s is no page; there are %s", r.URL.Path, strings.Join(paths, ", ")))

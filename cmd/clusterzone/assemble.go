@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterzone/clusterzone/adminpage"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/sources/manifest"
@@ -69,6 +70,7 @@ type pipeline struct {
 	passes     *zones.Passes // of --fallthrough; nil without any
 	mirrors    *mirrorSet    // nil without any; set before anything runs
 	files      *zonefile.Set // of --zone-file; empty without any
+	recent     adminpage.Recent
 }
 
 // pipelineOptions are what differs between the commands.

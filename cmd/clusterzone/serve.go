@@ -361,6 +361,7 @@ func (d *daemon) committed(commit zones.Commit) {
 	d.pipeline.mirrors.notify(commit.Names)
 	logSkipped(d.log, commit.Skipped)
 	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
+	d.pipeline.recent.Note(commit.Snapshot.Committed, commit.Changes)
 	if !d.synced && commit.Snapshot.Ready {
 		d.synced = true
 		close(d.ready)
