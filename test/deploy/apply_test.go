@@ -27,10 +27,11 @@ const limit = time.Minute
 func TestAPIServerTakesEveryMode(t *testing.T) {
 	c := cluster(t)
 	c.Apply(t, []byte("apiVersion: v1\nkind: Namespace\nmetadata: {name: dns}\n"))
+	dryRun := dryRunner(t, c)
 	files := append(modes(t), root+"/deploy/kustomize/daemonset/values.yaml", root+"/deploy/kustomize/deployment/values.yaml")
 	for _, values := range files {
 		for _, object := range objects(t, template(t, values)) {
-			if err := dryRun(t, c, object); err != nil {
+			if err := dryRun(object); err != nil {
 				t.Errorf("%s: %s %s: %v", values, object.GetKind(), object.GetName(), err)
 			}
 		}
@@ -44,41 +45,45 @@ func TestAPIServerTakesEveryMode(t *testing.T) {
 		if err := unstructured.SetNestedField(object.Object, "true", "spec", "template", "spec", "hostNetwerk"); err != nil {
 			t.Fatal(err)
 		}
-		if err := dryRun(t, c, object); err == nil || !strings.Contains(err.Error(), "hostNetwerk") {
+		if err := dryRun(object); err == nil || !strings.Contains(err.Error(), "hostNetwerk") {
 			t.Errorf("an unknown field passes: %v", err)
 		}
 	}
 }
 
-func dryRun(t *testing.T, c *kubetest.Cluster, object *unstructured.Unstructured) error {
+// dryRunner returns a function that applies an object and changes nothing.
+func dryRunner(t *testing.T, c *kubetest.Cluster) func(*unstructured.Unstructured) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
 	client, err := dynamic.NewForConfig(c.Admin())
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	known, err := discovery.NewDiscoveryClientForConfig(c.Admin())
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	gvk := object.GroupVersionKind()
-	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(known)).RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return err
-	}
-	data, err := object.MarshalJSON()
-	if err != nil {
-		return err
-	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(known))
 	force := true
-	_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), types.ApplyPatchType, data,
-		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "test", Force: &force, FieldValidation: metav1.FieldValidationStrict})
-	return err
+	options := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "test", Force: &force, FieldValidation: metav1.FieldValidationStrict}
+	return func(object *unstructured.Unstructured) error {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
+		gvk := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil {
+			return err
+		}
+		data, err := object.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		_, err = client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Patch(ctx, object.GetName(), types.ApplyPatchType, data, options)
+		return err
+	}
 }
 
-// The example of a Deployment spreads over nodes, drops what it need not have and
-// writes nowhere but where it must: what the policy "restricted" of Pod Security asks
+// Pods drop the rights that they need not have and write nowhere but where they
+// must: what the policy "restricted" of Pod Security asks
 // for, but for ports of the host.
 func TestPodsAreRestricted(t *testing.T) {
 	t.Parallel()

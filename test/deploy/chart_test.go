@@ -65,6 +65,47 @@ func TestKustomizeHasTheChartsManifests(t *testing.T) {
 	}
 }
 
+// The overlay of docs/install-helm.md changes what it says; and the notes on the page are
+// those of a release.
+func TestPageHasWhatIsRendered(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join(root, "docs", "install-helm.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, overlay, found := strings.Cut(string(page), "```yaml\napiVersion: kustomize.config.k8s.io/v1beta1\n")
+	overlay, _, closed := strings.Cut(overlay, "```\n")
+	if !found || !closed {
+		t.Fatal("the page has no overlay")
+	}
+	// kustomize takes relative paths only.
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(filepath.Join(root, "deploy", "kustomize"))); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(copied, "overlay")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	overlay = "apiVersion: kustomize.config.k8s.io/v1beta1\n" + strings.ReplaceAll(overlay, "github.com/clusterzone/clusterzone/deploy/kustomize/", "../")
+	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(overlay), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, ok := helm(t, "kustomize", folder)
+	if !ok {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"zone: [corp.test]", "clusterIP: 10.96.0.53", "kind: DaemonSet"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the overlay gives no %q:\n%s", want, out)
+		}
+	}
+	notes, errs, ok := helm(t, "notes", chart, "testdata/daemonset.values.yaml")
+	if !ok || !strings.Contains(string(page), "```\n"+strings.TrimSpace(notes)+"\n```\n") {
+		t.Errorf("the page doesn't have the notes:\n%s%s", notes, errs)
+	}
+}
+
 // Values that make no sense are refused with one clear sentence: testdata/refusals.txtar
 // has values and what is said of them.
 func TestChartRefusesValues(t *testing.T) {

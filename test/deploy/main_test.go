@@ -64,17 +64,7 @@ var buildHelm = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// buildProgram builds clusterzone the way the Dockerfile does.
-var buildProgram = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binDir, "clusterzone")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/clusterzone")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cmd/clusterzone can't be built: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var buildProgram = sync.OnceValues(func() (string, error) { return daemon.Build(root, binDir, "clusterzone", false) })
 
 func program(t *testing.T) string {
 	t.Helper()
