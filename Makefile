@@ -54,6 +54,18 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 test-peers: ## run the tests with other name servers; they must be installed
 	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/...
 
+# promtool (Debian package prometheus) must be installed. Helm's library is built from
+# test/helm on first use: some minutes on two cores.
+.PHONY: test-deploy
+test-deploy: ## lint and render the chart, apply it to a real kube-apiserver, test its rights and the alerts
+	$(GO) run ./test/kubetest/cmd/build
+	CLUSTERZONE_DEPLOY=1 $(GO) test -timeout 20m -count=1 $(if $(V),-v) ./test/deploy
+
+.PHONY: deploy
+deploy: ## copy alerts and dashboard into the chart, and render it anew for kustomize and the tests
+	cp deploy/monitoring/alerts.yaml deploy/monitoring/dashboard.json deploy/helm/clusterzone/files/
+	CLUSTERZONE_DEPLOY=1 $(GO) test -timeout 20m -count=1 -run '^Test(ChartRenders|Kustomize|ChartRefuses)' ./test/deploy -update
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, govulncheck (reads a database on the network), golangci-lint
 	@GO=$(GO) .ci/lint
