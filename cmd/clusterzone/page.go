@@ -46,7 +46,7 @@ func (p pageData) Overview() adminpage.Overview {
 
 // Explain implements adminpage.Data.
 func (p pageData) Explain(name zones.Name, kind zones.Type) zones.Explanation {
-	return *p.explain(name, kind)
+	return p.explain(name, kind).Explanation
 }
 
 // Records implements adminpage.Data.
