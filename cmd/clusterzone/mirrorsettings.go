@@ -53,50 +53,50 @@ type guardSettings struct {
 }
 
 // define adds the flags of one mirror to a set.
-func (s *mirrorSettings) define(set *pflag.FlagSet, kinds []cloudKind) {
+func (m *mirrorSettings) define(set *pflag.FlagSet, kinds []cloudKind) {
 	f := flags{set, groupMirror}
-	f.text(&s.provider, "provider", "", "`cloud` that gets a copy of the records, under ownership that external-dns knows: "+strings.Join(kindNames(kinds), ", ")+" (default: none)")
-	f.text(&s.policy, "policy", "", "what may be changed in the cloud: `policy` upsert-only (the default), sync (deletes too) or create-only")
-	f.text(&s.registry, "registry", "txt", "where ownership stands: `registry` txt (TXT records, as external-dns writes them) or noop (nowhere: every record counts as this instance's)")
-	f.text(&s.owner, "txt-owner-id", "default", "`name` of this instance in ownership records; no other instance may have it, and sync needs one of its own")
-	f.text(&s.migrateFrom, "migrate-from-txt-owner", "", "`name` of an owner whose records become this one's where they are asked for; none of them is deleted")
-	f.text(&s.prefix, "txt-prefix", "", "`text` before the names of ownership records; %{record_type} in it stands for the type")
-	f.text(&s.suffix, "txt-suffix", "", "`text` after the first label of the names of ownership records, in place of --txt-prefix")
-	f.text(&s.wildcard, "txt-wildcard-replacement", "", "`text` for the asterisk in the names of ownership records")
-	f.yes(&s.encrypt, "txt-encrypt-enabled", false, "encrypt ownership records with --txt-encrypt-aes-key")
-	f.text(&s.key, "txt-encrypt-aes-key", "", "`key` of 32 octets, or these in base64; it is never logged, but give it by environment or config file")
-	f.duration(&s.interval, "interval", time.Minute, "time between two complete comparisons with the cloud; changes are pushed as they come")
-	f.duration(&s.pushEvery, "min-event-sync-interval", 5*time.Second, "least time between two pushes of changes to the cloud")
-	f.list(&s.zoneNames, "zone-name-filter", "write to zones of the cloud whose name is in this `domain` only; repeatable")
-	f.list(&s.zoneIDs, "zone-id-filter", "write to zones of the cloud whose ID ends in this `text` only; repeatable")
-	f.yes(&s.dryRun, "dry-run", false, "compare with the cloud, and write nothing to it; \"clusterzone plan\" prints what would be written")
-	f.number(&s.batchSize, "batch-change-size", 0, "`number` of changes in one request to the cloud at most (default: what its API takes)")
-	f.duration(&s.batchPause, "batch-change-interval", 0, "time between two requests that write to one zone of the cloud (default: what its API needs)")
-	f.number(&s.guards.maxPercent, "mirror-max-delete-percent", 30, "`share` of a zone's own records that one comparison may delete, from ten records on; above it none is")
-	f.number(&s.guards.maxDeletes, "mirror-max-deletes", 100, "`number` of records of a zone that one comparison may delete; above it none is")
-	f.duration(&s.guards.deleteAfter, "mirror-delete-after", 5*time.Minute, "how long nothing must have asked for a record before it is deleted")
-	f.duration(&s.guards.holdAwaited, "mirror-hold-awaited", 24*time.Hour, "how long a record stays while an object asks for its name and has no address")
-	f.list(&s.guards.allowEmpty, "mirror-allow-empty", "`zone` of the cloud, by name or ID, that may lose all of its records; repeatable")
-	f.list(&s.protect, "mirror-protect", "never write to names in this `domain`; repeatable")
-	f.list(&s.adopt, "mirror-adopt", "take over records in this `domain` that have no owner and are already as wished; repeatable")
-	f.yes(&s.claim, "mirror-claim-dangling", false, "take over names where others have left an ownership record and no record")
-	f.yes(&s.singleAlias, "mirror-single-alias", false, "write one ownership record for an alias, as external-dns does from v0.22 on; else also that of versions before")
-	s.clouds = map[string]cloudSettings{}
+	f.text(&m.provider, "provider", "", "`cloud` that gets a copy of the records, under ownership that external-dns knows: "+strings.Join(kindNames(kinds), ", ")+" (default: none)")
+	f.text(&m.policy, "policy", "", "what may be changed in the cloud: `policy` upsert-only (the default), sync (deletes too) or create-only")
+	f.text(&m.registry, "registry", "txt", "where ownership stands: `registry` txt (TXT records, as external-dns writes them) or noop (nowhere: every record counts as this instance's)")
+	f.text(&m.owner, "txt-owner-id", "default", "`name` of this instance in ownership records; no other instance may have it, and sync needs one of its own")
+	f.text(&m.migrateFrom, "migrate-from-txt-owner", "", "`name` of an owner whose records become this one's where they are asked for; none of them is deleted")
+	f.text(&m.prefix, "txt-prefix", "", "`text` before the names of ownership records; %{record_type} in it stands for the type")
+	f.text(&m.suffix, "txt-suffix", "", "`text` after the first label of the names of ownership records, in place of --txt-prefix")
+	f.text(&m.wildcard, "txt-wildcard-replacement", "", "`text` for the asterisk in the names of ownership records")
+	f.yes(&m.encrypt, "txt-encrypt-enabled", false, "encrypt ownership records with --txt-encrypt-aes-key")
+	f.text(&m.key, "txt-encrypt-aes-key", "", "`key` of 32 octets, or these in base64; it is never logged, but give it by environment or config file")
+	f.duration(&m.interval, "interval", time.Minute, "time between two complete comparisons with the cloud; changes are pushed as they come")
+	f.duration(&m.pushEvery, "min-event-sync-interval", 5*time.Second, "least time between two pushes of changes to the cloud")
+	f.list(&m.zoneNames, "zone-name-filter", "write to zones of the cloud whose name is in this `domain` only; repeatable")
+	f.list(&m.zoneIDs, "zone-id-filter", "write to zones of the cloud whose ID ends in this `text` only; repeatable")
+	f.yes(&m.dryRun, "dry-run", false, "compare with the cloud, and write nothing to it; \"clusterzone plan\" prints what would be written")
+	f.number(&m.batchSize, "batch-change-size", 0, "`number` of changes in one request to the cloud at most (default: what its API takes)")
+	f.duration(&m.batchPause, "batch-change-interval", 0, "time between two requests that write to one zone of the cloud (default: what its API needs)")
+	f.number(&m.guards.maxPercent, "mirror-max-delete-percent", 30, "`share` of a zone's own records that one comparison may delete, from ten records on; above it none is")
+	f.number(&m.guards.maxDeletes, "mirror-max-deletes", 100, "`number` of records of a zone that one comparison may delete; above it none is")
+	f.duration(&m.guards.deleteAfter, "mirror-delete-after", 5*time.Minute, "how long nothing must have asked for a record before it is deleted")
+	f.duration(&m.guards.holdAwaited, "mirror-hold-awaited", 24*time.Hour, "how long a record stays while an object asks for its name and has no address")
+	f.list(&m.guards.allowEmpty, "mirror-allow-empty", "`zone` of the cloud, by name or ID, that may lose all of its records; repeatable")
+	f.list(&m.protect, "mirror-protect", "never write to names in this `domain`; repeatable")
+	f.list(&m.adopt, "mirror-adopt", "take over records in this `domain` that have no owner and are already as wished; repeatable")
+	f.yes(&m.claim, "mirror-claim-dangling", false, "take over names where others have left an ownership record and no record")
+	f.yes(&m.singleAlias, "mirror-single-alias", false, "write one ownership record for an alias, as external-dns does from v0.22 on; else also that of versions before")
+	m.clouds = map[string]cloudSettings{}
 	for _, kind := range kinds {
 		cloud := kind.settings()
 		cloud.add(flags{set, groupCloud})
-		s.clouds[kind.name] = cloud
+		m.clouds[kind.name] = cloud
 	}
 }
 
 // defineItem adds what an item of a list has beside.
-func (s *mirrorSettings) defineItem(set *pflag.FlagSet) {
+func (m *mirrorSettings) defineItem(set *pflag.FlagSet) {
 	f := flags{set, groupMirror}
-	f.text(&s.name, "name", "", "")
-	f.list(&s.domains, "domain-filter", "")
-	f.list(&s.exclude, "exclude-domains", "")
-	f.list(&s.types, "managed-record-types", "")
-	f.list(&s.excludeTypes, "exclude-record-types", "")
+	f.text(&m.name, "name", "", "")
+	f.list(&m.domains, "domain-filter", "")
+	f.list(&m.exclude, "exclude-domains", "")
+	f.list(&m.types, "managed-record-types", "")
+	f.list(&m.excludeTypes, "exclude-record-types", "")
 }
 
 // mirrorsSettings are all mirrors of a process.
