@@ -108,12 +108,18 @@ func (p *primary) options(t *testing.T) Options {
 // verifies every message's signature.
 func transferFrom(t *testing.T, addr netip.AddrPort, question *dns.Msg, signed bool) (records []dns.RR, messages int) {
 	t.Helper()
-	client := &dns.Transfer{DialTimeout: wait, ReadTimeout: wait, WriteTimeout: wait}
+	return transferOver(t, dial(t, "tcp", addr), question, signed)
+}
+
+// transferOver is transferFrom over a connection.
+func transferOver(t *testing.T, conn net.Conn, question *dns.Msg, signed bool) (records []dns.RR, messages int) {
+	t.Helper()
+	client := &dns.Transfer{Conn: &dns.Conn{Conn: conn}, ReadTimeout: wait, WriteTimeout: wait}
 	if signed {
 		client.TsigSecret = map[string]string{testKey: testSecret}
 		question.SetTsig(testKey, dns.HmacSHA256, 300, time.Now().Unix())
 	}
-	envelopes, err := client.In(question, addr.String())
+	envelopes, err := client.In(question, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +190,41 @@ func TestTransferWhole(t *testing.T) {
 	records, _ := transferFrom(t, addr, ixfr(1), true)
 	if got, want := whole(t, records), p.records(t); !maps.Equal(got, want) {
 		t.Errorf("%d records arrive of %d", len(got), len(want))
+	}
+}
+
+// TestTransferOverTLS: zones and differences arrive over TLS as over TCP (RFC 9103),
+// and over HTTPS nothing does.
+func TestTransferOverTLS(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t)
+	for i := range 3000 {
+		p.set(t, fmt.Sprintf("host%d.corp.test", i), zones.TypeA, fmt.Sprintf("10.0.%d.%d", i/250, i%250))
+	}
+	first := p.commit()
+	at := startEncrypted(t, &Server{View: &p.store, Options: p.options(t)})
+	over := func(question *dns.Msg) ([]dns.RR, int) {
+		t.Helper()
+		return transferOver(t, at.secure(t, dial(t, "tcp", at.tls), "dot"), question, true)
+	}
+	records, messages := over(axfr())
+	has := whole(t, records)
+	if want := p.records(t); !maps.Equal(has, want) || messages < 2 {
+		t.Errorf("%d records arrive of %d, in %d messages", len(has), len(want), messages)
+	}
+	p.set(t, "host7.corp.test", zones.TypeA, "10.1.0.7")
+	p.commit()
+	steps, _ := over(ixfr(first))
+	if got, want := follow(t, has, steps), p.records(t); !maps.Equal(got, want) {
+		t.Errorf("after the difference there are %d records of %d", len(got), len(want))
+	}
+	query, err := axfr().Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reply dns.Msg
+	if err := reply.Unpack(at.post(t, nil, query)); err != nil || reply.Rcode != dns.RcodeRefused {
+		t.Errorf("over HTTPS AXFR gets %v %v", dns.RcodeToString[reply.Rcode], err)
 	}
 }
 
