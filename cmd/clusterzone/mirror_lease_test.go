@@ -161,12 +161,12 @@ func TestAnotherInstanceFinishes(t *testing.T) {
 	cloud := newRemoteCloud(t, store)
 	const killedAt = 4
 	reached, gone := make(chan string, 1), make(chan struct{})
-	cloud.after = func(path string, batches int) {
+	cloud.onBatch(func(path string, batches int) {
 		if batches == killedAt {
 			reached <- path
 			<-gone
 		}
-	}
+	})
 	instances := map[string]*instance{}
 	for _, path := range []string{"/one", "/two"} {
 		instances[path] = startInstance(t, cloud.URL+path, kubeconfig)

@@ -140,9 +140,9 @@ type remoteCloud struct {
 
 	mu      sync.Mutex
 	writers []string // of each batch
-	// before is called with the path and the number of batches so far before a batch
-	// is applied, after once it is and before the reply goes out.
-	before, after func(path string, batches int)
+	// applied is called with the path and the number of batches so far when one is
+	// applied, before the reply goes out.
+	applied func(path string, batches int)
 }
 
 func newRemoteCloud(t *testing.T, store *memory.Store) *remoteCloud {
@@ -151,6 +151,14 @@ func newRemoteCloud(t *testing.T, store *memory.Store) *remoteCloud {
 	c.Server = httptest.NewServer(http.HandlerFunc(c.serve))
 	t.Cleanup(c.Close)
 	return c
+}
+
+// onBatch sets applied. Requests come by way of other processes, so that nothing
+// but the lock orders them.
+func (c *remoteCloud) onBatch(applied func(path string, batches int)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.applied = applied
 }
 
 func (c *remoteCloud) serve(w http.ResponseWriter, r *http.Request) {
@@ -169,11 +177,8 @@ func (c *remoteCloud) serve(w http.ResponseWriter, r *http.Request) {
 	case memory.OpApply:
 		c.mu.Lock()
 		c.writers = append(c.writers, r.URL.Path)
-		batches := len(c.writers)
+		batches, applied := len(c.writers), c.applied
 		c.mu.Unlock()
-		if c.before != nil {
-			c.before(r.URL.Path, batches)
-		}
 		for _, result := range c.store.Apply(ctx, call.Zone, call.Batch) {
 			text := ""
 			if result.Err != nil {
@@ -181,8 +186,8 @@ func (c *remoteCloud) serve(w http.ResponseWriter, r *http.Request) {
 			}
 			back.Now, back.Errs = append(back.Now, result.Now), append(back.Errs, text)
 		}
-		if c.after != nil {
-			c.after(r.URL.Path, batches)
+		if applied != nil {
+			applied(r.URL.Path, batches)
 		}
 	}
 	if err != nil {
