@@ -49,8 +49,7 @@ type Server struct {
 	// then gets SERVFAIL.
 	Transfers int
 	// Readers is the number of loops that read each UDP address; 0 means one for
-	// each CPU that Go may use. On Linux each has a socket and a thread of its
-	// own.
+	// each CPU that Go may use. On Linux each has a socket of its own.
 	Readers int
 	// ReusePort lets other processes that ask for the same have the same
 	// addresses at the same time (SO_REUSEPORT, on Linux): a new process answers
