@@ -92,6 +92,12 @@ func (s *story) pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// betweenCycles waits until the next complete cycle, which comes at a time left to
+// chance, has just been: what is counted in the minutes after it is not of a cycle.
+func (s *story) betweenCycles() {
+	s.pass(time.Until(s.mirror.Status().NextCycle) + 30*time.Second)
+}
+
 // wish asks for an address (or for nothing more, where it is "") and tells the mirror.
 func (s *story) wish(label, target string) {
 	s.Helper()
@@ -152,6 +158,7 @@ func TestOneChangeIsOneBatch(t *testing.T) {
 			s.Errorf("the first sync took %d batches", n)
 		}
 		for _, step := range []struct{ label, target string }{{"n7", "192.0.2.77"}, {"fresh", "192.0.2.1"}} {
+			s.betweenCycles()
 			before := len(s.fake.made())
 			s.wish(step.label, step.target)
 			s.pass(10 * time.Second)
