@@ -188,7 +188,7 @@ func TestCertificateFindings(t *testing.T) {
 	if err := os.WriteFile(objects, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status := run(t.Context(), []string{"check", "--zone=corp.test", "--manifests=" + objects, "--tls-cert-file=" + s.cert, "--tls-key-file=" + s.key}, stdio{strings.NewReader(""), &out, &errs})
+	status := run(t.Context(), []string{"check", "--zone=corp.test", "--manifests=" + objects, "--listen-tls=:853", "--tls-cert-file=" + s.cert, "--tls-key-file=" + s.key}, stdio{strings.NewReader(""), &out, &errs})
 	if status != 1 || !strings.Contains(out.String(), "has expired") {
 		t.Errorf("check ends with %d: %s%s", status, out.String(), errs.String())
 	}

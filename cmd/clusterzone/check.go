@@ -8,25 +8,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/manifest"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
 const checkHelp = `Validate flags, config file, zone files, certificates and objects, and exit.
 
+It takes the flags of "clusterzone serve", reads the files that they name, and
+opens no address and writes nothing.
+
 Each finding is one line: a manifest or zone file that can't be read or is odd,
-or something that an
-object asks for and can't get until its author mends it. What filters leave out
-and what waits for an address is no finding; "clusterzone explain" tells that.
+or something that an object asks for and can't get until its author mends it.
+What filters leave out and what waits for an address is no finding;
+"clusterzone explain" tells that.
 
 The exit status is 0 without findings, 1 with, and 2 when a flag or the config
 file can't be honoured.`
 
 func newCheck() *cobra.Command {
 	var settings objectSettings
-	var files certificateSettings
-	var transfers transferSettings
-	var mirrors mirrorsSettings
+	var serving serveSettings
 	cmd := &cobra.Command{
 		Use:   "check [flags]",
 		Short: "Validate flags, config file and objects",
@@ -36,20 +38,15 @@ func newCheck() *cobra.Command {
 			if err := resolve(cmd, os.LookupEnv); err != nil {
 				return err
 			}
-			if _, err := transfers.parse(); err != nil {
-				return err
-			}
-			return check(cmd, &settings, &files, &mirrors)
+			return check(cmd, &settings, &serving)
 		},
 	}
-	transfers.add(cmd)
-	mirrors.add(cmd, false)
+	serving.add(cmd)
 	settings.add(cmd)
-	files.add(cmd)
 	return cmd
 }
 
-func check(cmd *cobra.Command, settings *objectSettings, files *certificateSettings, mirrors *mirrorsSettings) error {
+func check(cmd *cobra.Command, settings *objectSettings, serving *serveSettings) error {
 	log, err := settings.general.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -57,19 +54,24 @@ func check(cmd *cobra.Command, settings *objectSettings, files *certificateSetti
 	if err := settings.prepare(quiet(log), os.LookupEnv); err != nil {
 		return err
 	}
-	if err := mirrors.prepare(quiet(log), slog.LevelWarn, settings); err != nil {
+	if err := serving.mirrors.prepare(quiet(log), slog.LevelWarn, settings); err != nil {
 		return err
 	}
-	tls, err := files.load()
+	parts, err := serving.parse(quiet(log))
 	if err != nil {
 		return err
 	}
+	if serving.stateFile != "" {
+		if err := sources.CheckStateFile(serving.stateFile); err != nil {
+			return fmt.Errorf("--state-file=%s: %w", serving.stateFile, err)
+		}
+	}
 	var found []string
-	if tls != nil {
-		found = tls.findings()
+	if parts.certificates != nil {
+		found = parts.certificates.findings()
 	}
 	fault := func(err error) { found = append(found, err.Error()) }
-	p, err := settings.assemble(quiet(log), pipelineOptions{zoneFault: fault, onCommit: func(commit zones.Commit) {
+	p, err := settings.assemble(quiet(log), pipelineOptions{listen: serving.listen, passing: &passWorld{parts.resolvers, parts.ours}, zoneFault: fault, onCommit: func(commit zones.Commit) {
 		for _, skip := range commit.Skipped {
 			if skip.Reason.Mendable() {
 				found = append(found, skip.String())
@@ -79,7 +81,10 @@ func check(cmd *cobra.Command, settings *objectSettings, files *certificateSetti
 	if err != nil {
 		return err
 	}
-	if _, err := mirrors.build(cmd.Context(), mirrorOptions{log: quiet(log), pipeline: p}); err != nil {
+	if err := passOn(parts.dns, p.passes); err != nil {
+		return err
+	}
+	if _, err := serving.mirrors.build(cmd.Context(), mirrorOptions{log: quiet(log), pipeline: p}); err != nil {
 		return err
 	}
 	for _, finding := range p.files.Findings() {

@@ -101,3 +101,39 @@ func story(t *testing.T, archive *txtar.Archive) string {
 	}
 	return all.String()
 }
+
+// What serve refuses, check refuses with the same words, before a server starts.
+func TestCheckRefusesWhatServeRefuses(t *testing.T) {
+	t.Parallel()
+	archive, err := txtar.ParseFile("testdata/cli/bad-flags.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	told := map[string]string{}
+	for _, command := range []string{"serve", "check"} {
+		var of strings.Builder
+		for line := range strings.Lines(string(archive.Comment)) {
+			if rest, ok := strings.CutPrefix(line, "clusterzone serve "); ok {
+				lines++
+				fmt.Fprintf(&of, "clusterzone %s %s", command, rest)
+			}
+		}
+		one := *archive
+		one.Comment = []byte(of.String())
+		told[command] = strings.ReplaceAll(story(t, &one), "clusterzone "+command, "clusterzone COMMAND")
+	}
+	if lines < 100 {
+		t.Errorf("there are only %d lines to compare", lines)
+	}
+	serves, checks := strings.Split(told["serve"], "\n> "), strings.Split(told["check"], "\n> ")
+	if len(serves) != len(checks) {
+		t.Fatalf("serve:\n%s\ncheck:\n%s", told["serve"], told["check"])
+	}
+	for i := range serves {
+		// Objects can be checked without a zone to serve them in.
+		if serves[i] != checks[i] && !strings.Contains(serves[i], "no zone to serve") {
+			t.Errorf("serve says:\n%s\ncheck says:\n%s", serves[i], checks[i])
+		}
+	}
+}

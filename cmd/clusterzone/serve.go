@@ -18,9 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/clusterzone/clusterzone/dnstap"
 	"github.com/clusterzone/clusterzone/server"
-	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/upstream/resolver"
 	"github.com/clusterzone/clusterzone/zonefile"
@@ -69,14 +67,9 @@ type daemon struct {
 	client   kubernetes.Interface // nil with manifests
 	events   *cluster.Recorder    // nil without --events
 	registry *prometheus.Registry
-	dns      *server.Server
-	// cookieFile is nil without --cookie-secret-file.
-	cookieFile *cookieFile
-	// certificates is nil without --tls-cert-file.
-	certificates *certificates
-	tap          *dnstap.Sender     // nil without --dnstap
-	resolver     *resolver.Resolver // nil where outside targets are not looked up
-	began        time.Time
+	servingParts
+	resolver *resolver.Resolver // nil where outside targets are not looked up
+	began    time.Time
 	// secondaries is nil where nobody may transfer zones.
 	secondaries *secondaries
 	leaving     leaving
@@ -106,32 +99,12 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	if err := serving.mirrors.prepare(log, slog.LevelWarn, objects); err != nil {
 		return nil, err
 	}
-	if len(serving.listen) == 0 {
-		serving.listen = []string{":53"}
-	}
-	dns, err := serving.dnsServer()
+	parts, err := serving.parse(log)
 	if err != nil {
 		return nil, err
 	}
-	if d.cookieFile, err = serving.clients.apply(dns); err != nil {
-		return nil, err
-	}
-	if d.certificates, err = serving.encrypted.apply(dns); err != nil {
-		return nil, err
-	}
-	d.dns = dns
-	transfers, err := serving.transfers.parse()
-	if err != nil {
-		return nil, err
-	}
-	if d.tap, err = newTap(log, serving.dnstap, dns.Options.NSID); err != nil {
-		return nil, err
-	}
-	ours := newOwnListen(dns.Listen)
-	resolvers, err := serving.targets.servers(log, ours)
-	if err != nil {
-		return nil, err
-	}
+	d.servingParts = *parts
+	dns := d.dns
 	switch {
 	case objects.alone():
 	case len(objects.origin.manifests) == 0:
@@ -147,7 +120,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		hold:      serving.hold,
 		crdStatus: serving.crdStatus,
 		onCommit:  d.committed,
-		passing:   &passWorld{resolvers, ours},
+		passing:   &passWorld{d.resolvers, d.ours},
 	})
 	if err != nil {
 		return nil, err
@@ -164,10 +137,10 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	}
 	d.dns.Metrics = server.NewMetrics(d.registry)
 	var publisher resolver.Publisher = d.pipeline.store
-	if d.secondaries = serving.transfers.build(d, transfers); d.secondaries != nil {
+	if d.secondaries = serving.transfers.build(d, d.allowed); d.secondaries != nil {
 		publisher = d.secondaries
 	}
-	d.resolver, err = serving.targets.build(log, publisher, resolvers)
+	d.resolver, err = serving.targets.build(log, publisher, d.resolvers)
 	if err != nil {
 		return nil, err
 	}
@@ -198,51 +171,6 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 		}
 	}
 	return d, nil
-}
-
-// dnsServer turns the flags into the server's options.
-func (s *serveSettings) dnsServer() (*server.Server, error) {
-	dns := &server.Server{ReusePort: s.reusePort, TCP: server.TCPOptions{
-		MaxConnections: s.tcpConnections,
-		MaxPerClient:   s.tcpPerClient,
-		IdleTimeout:    s.tcpIdle,
-	}}
-	for _, limit := range []struct {
-		name       string
-		value, low int
-		high       int
-	}{
-		{"udp-size", s.maxUDP, 512, 4096},
-		{"tcp-connections", s.tcpConnections, 1, 1 << 20},
-		{"tcp-connections-per-client", s.tcpPerClient, 1, 1 << 20},
-	} {
-		if limit.value < limit.low || limit.value > limit.high {
-			return nil, fmt.Errorf("--%s=%d is out of range; write a number from %d to %d", limit.name, limit.value, limit.low, limit.high)
-		}
-	}
-	for i, text := range s.listen {
-		listen, err := server.ParseListen(text)
-		if err != nil {
-			return nil, err
-		}
-		for _, other := range dns.Listen {
-			if other == listen && listen.Port != 0 {
-				return nil, fmt.Errorf("--listen %q is given twice; give each address once", text)
-			}
-		}
-		s.listen[i] = listen.String()
-		dns.Listen = append(dns.Listen, listen)
-	}
-	mode, ok := map[string]server.EDEMode{"off": server.EDEOff, "code": server.EDECode, "full": server.EDEFull}[s.ede]
-	if !ok {
-		return nil, fmt.Errorf("--ede=%s is no mode; %s", s.ede, sources.Suggest(s.ede, []string{"off", "code", "full"}))
-	}
-	dns.Options = server.Options{MaxUDP: s.maxUDP, EDE: mode, TCPIdle: s.tcpIdle}
-	var err error
-	if dns.Options.ExplainFrom, err = networks("explain-from", s.explainFrom); err != nil {
-		return nil, err
-	}
-	return dns, nil
 }
 
 // run serves until a signal comes or a part fails.
