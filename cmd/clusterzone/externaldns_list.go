@@ -52,7 +52,7 @@ func nameFlags() []externalFlag {
 		{name: "managed-record-types", fate: honoured, why: "the same flag; without it every type is served, and not only A, AAAA and CNAME"},
 		{name: "min-ttl", fate: honoured, why: "the same flag; an annotation that says 0 means 0"},
 		{name: "target-template", takes: manyTexts, fate: refused, why: "no source that clusterzone has reads it; use `--fqdn-target-template`, or leave it out"},
-		{name: "resolve-service-load-balancer-hostname", takes: onOff, fate: refused, why: "names outside of the zones are not looked up yet; leave it out, and the load balancer's host name is served as a CNAME"},
+		{name: "resolve-service-load-balancer-hostname", takes: onOff, fate: refused, why: "external-dns writes the addresses of the moment; `--flatten` serves a target's addresses in place of every CNAME and keeps them fresh, and without it both are answered"},
 	}...)
 }
 
