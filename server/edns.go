@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 	"unicode/utf8"
+
+	"github.com/clusterzone/clusterzone/zones"
 )
 
 const (
@@ -18,6 +20,7 @@ const (
 	optSize = 11
 
 	optionNSID      = 3
+	optionExpire    = 9
 	optionCookie    = 10
 	optionKeepAlive = 11
 	optionEDE       = 15
@@ -96,6 +99,9 @@ func (r *Responder) optLength(transport Transport, v *verdict) int {
 		if r.msg.nsid && r.NSID != "" {
 			length += 4 + len(r.NSID)
 		}
+		if v.expires {
+			length += 4 + 4
+		}
 		if r.keepAlive(transport) {
 			length += 4 + 2
 		}
@@ -104,6 +110,17 @@ func (r *Responder) optLength(transport Transport, v *verdict) int {
 		}
 	}
 	return length
+}
+
+// noteExpire answers the EXPIRE option of a question for the zone's SOA or content
+// with the SOA's timer, since this server is the zone's primary (RFC 7314 section 3).
+func noteExpire(soa *zones.RRSet, v *verdict) {
+	if soa.Type != zones.TypeSOA || len(soa.Data) == 0 {
+		return
+	}
+	// The fields behind the names are serial, refresh, retry, expire and minimum.
+	data := string(soa.Data[0])
+	v.expire, v.expires = binary.BigEndian.Uint32([]byte(data[len(data)-8:])), true
 }
 
 // keepAlive reports whether the reply has the edns-tcp-keepalive option: only
@@ -132,6 +149,10 @@ func (r *Responder) appendOPT(dst []byte, transport Transport, v *verdict, room 
 		if r.msg.nsid && r.NSID != "" {
 			dst = append(dst, 0, optionNSID, byte(len(r.NSID)>>8), byte(len(r.NSID)))
 			dst = append(dst, r.NSID...)
+		}
+		if v.expires {
+			dst = append(dst, 0, optionExpire, 0, 4)
+			dst = binary.BigEndian.AppendUint32(dst, v.expire)
 		}
 		if r.keepAlive(transport) {
 			units := min(r.TCPIdle/(100*time.Millisecond), 0xffff) // RFC 7828 section 3.1

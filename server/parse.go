@@ -69,8 +69,8 @@ type message struct {
 	trail, trailEnd int
 	// nsid and keepAlive say that the query has these options (RFC 5001, 7828).
 	nsid, keepAlive bool
-	// padding: the query has the padding option (RFC 7830).
-	padding bool
+	// padding and expire: the query has these options (RFC 7830, 7314).
+	padding, expire bool
 
 	// The TSIG record (RFC 8945): where its owner and its data begin, and where
 	// it ends. Zero without one.
@@ -87,7 +87,7 @@ func (m *message) opcode() uint16 { return (m.flags & maskOpcode) >> 11 }
 func (m *message) parse(query []byte) Drop {
 	m.malformed, m.questionEnd, m.qtype, m.qclass, m.nameLen = false, 0, 0, 0, 0
 	m.edns, m.version, m.do, m.payload = false, 0, false, 0
-	m.cookie, m.cookieEnd, m.nsid, m.keepAlive, m.padding = 0, 0, false, false, false
+	m.cookie, m.cookieEnd, m.nsid, m.keepAlive, m.padding, m.expire = 0, 0, false, false, false, false
 	m.trail, m.trailEnd = 0, 0
 	m.tsigOwner, m.tsigData, m.tsigEnd = 0, 0, 0
 	if len(query) < headerSize {
@@ -203,6 +203,8 @@ func (m *message) parseOPT(query []byte, rec record) bool {
 		switch code {
 		case optionNSID:
 			m.nsid = true
+		case optionExpire:
+			m.expire = true
 		case optionCookie:
 			if m.cookie == 0 { // RFC 7873 section 5.2: the first one counts
 				m.cookie, m.cookieEnd = data, at

@@ -102,10 +102,10 @@ type Responder struct {
 	passed       *zones.Passed
 	passQuestion *zones.PassQuestion
 	// signature belongs to a signed query; transfer is what its connection is to
-	// stream, with or without answers to its options.
-	signature       signature
-	transfer        transfer
-	transferOptions bool
+	// stream.
+	signature signature
+	transfer  transfer
+	opening   verdict // of a transfer's first message
 }
 
 // A verdict is what a reply says besides its sections.
@@ -123,6 +123,9 @@ type verdict struct {
 	// can't be.
 	passed  bool
 	failure zones.PassFailure
+	// expire is the timer that answers the EXPIRE option, if expires.
+	expire  uint32
+	expires bool
 	// chaos is the text of the TXT record that answers a question of class CH.
 	chaos string
 	// transfer is the form of the answer to AXFR or IXFR.
@@ -153,7 +156,7 @@ func (r *Responder) Respond(dst, query []byte, snap *zones.Snapshot, peer Peer) 
 	}
 	outcome.Transfer, outcome.Signed = v.transfer, r.signer() != nil
 	if r.transfer.edition != nil {
-		r.transferOptions = v.options
+		r.opening = v
 		return dst, outcome
 	}
 	dst = r.encode(dst, query, peer, &v)
@@ -264,6 +267,9 @@ func (r *Responder) judge(snap *zones.Snapshot, v *verdict) {
 	}
 	if a.Stale {
 		v.ede = extendedError{edeStale, "the addresses are the last good ones of a target that can't be looked up now"}
+	}
+	if r.msg.expire && r.msg.qtype == zones.TypeSOA && a.Authoritative && len(a.Section) > 0 {
+		noteExpire(a.Section[0].Set, v)
 	}
 	if r.msg.qclass == classANY {
 		v.authoritative = false // RFC 1035 section 6.2

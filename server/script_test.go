@@ -301,6 +301,8 @@ func describeRecord(rr dns.RR) string {
 				text += fmt.Sprintf(" NSID %q", name)
 			case *dns.EDNS0_TCP_KEEPALIVE:
 				text += fmt.Sprintf(" KEEPALIVE %d", option.Timeout)
+			case *dns.EDNS0_EXPIRE:
+				text += fmt.Sprintf(" EXPIRE %d", option.Expire)
 			case *dns.EDNS0_PADDING:
 				text += fmt.Sprintf(" PADDING %d", len(option.Padding))
 			default:

@@ -104,6 +104,9 @@ func (r *Responder) decideTransfer(query []byte, snap *zones.Snapshot, peer Peer
 		v.rcode, v.ede = ServFail, extendedError{edeNotReady, "waiting for " + waiting}
 		return
 	}
+	if m.expire {
+		noteExpire(edition.SOA(), v)
+	}
 	r.answer.Zone = zone
 	if m.qtype == typeAXFR {
 		r.transfer = transfer{edition: edition}

@@ -174,7 +174,7 @@ func (s *streaming) begin() {
 	limit := transferMessage - r.tsigLength()
 	first := s.messages == 0
 	if first {
-		limit -= r.optLength(s.peer.Transport, &verdict{options: r.transferOptions})
+		limit -= r.optLength(s.peer.Transport, &r.opening)
 	}
 	r.out.begin(append(w.out, 0, 0), limit, 0)
 	if first {
@@ -188,7 +188,8 @@ func (s *streaming) end() error {
 	w := s.worker
 	r := &w.responder
 	out := &r.out
-	v := verdict{authoritative: true, options: r.transferOptions, ede: extendedError{code: edeNone}}
+	v := r.opening
+	v.authoritative = true
 	questions, additional := 0, 0
 	if s.messages == 0 {
 		questions = 1
