@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,16 +47,18 @@ type NotifyTarget struct {
 	Addr netip.AddrPort
 	// Zone is the zone that it is told of; the zero Name means all.
 	Zone zones.Name
-	// Key signs the messages; nil means that they are not signed. The reply to a
-	// signed one must be signed, too.
-	Key *TSIGKey
+	// Key is the name of the key that signs the messages; the zero Name means that
+	// they are not signed. The reply to a signed one must be signed, too.
+	Key zones.Name
 }
 
 // NotifierOptions are the parts of a Notifier. Editions is required.
 type NotifierOptions struct {
 	Targets  []NotifyTarget
 	Editions Editions
-	Log      *slog.Logger
+	// Keys holds those that targets name.
+	Keys *TSIGKeys
+	Log  *slog.Logger
 	// Metrics may be nil.
 	Metrics *Metrics
 }
@@ -263,12 +266,29 @@ func (t *notified) sendOne(conn net.Conn, origin zones.Name, note *notice, now t
 	if conn == nil {
 		return
 	}
+	key, err := t.key()
+	if err != nil {
+		t.trouble(origin, err)
+		return
+	}
 	var message []byte
-	message, note.mac = t.out.notify(note.id, edition.SOA(), t.Key, now)
+	message, note.mac = t.out.notify(note.id, edition.SOA(), key, now)
 	// An error here is an unreachable peer: the next attempt comes by itself.
 	if _, err := conn.Write(message); err != nil && note.tries == notifyTries {
 		t.trouble(origin, err)
 	}
+}
+
+// key returns the key as it is now, nil where messages are not signed.
+func (t *notified) key() (*TSIGKey, error) {
+	if t.Key == "" {
+		return nil, nil
+	}
+	key := t.notifier.options.Keys.find(t.Key)
+	if key == nil {
+		return nil, fmt.Errorf("there is no key %s any more", t.Key)
+	}
+	return key, nil
 }
 
 // take takes a reply in.
@@ -284,7 +304,7 @@ func (t *notified) take(reply []byte) {
 		t.trouble(origin, errors.New("it replies "+rcode.String()))
 		return
 	}
-	if t.Key != nil && !signedReply(reply, t.Key, note.mac, time.Now()) {
+	if key, err := t.key(); err != nil || key != nil && !signedReply(reply, key, note.mac, time.Now()) {
 		return // anybody could have made it up
 	}
 	note.open = false
@@ -330,12 +350,8 @@ func ParseNotifyTarget(text string, keys []TSIGKey) (NotifyTarget, error) {
 		if err != nil {
 			return wrong("%q is no name of a key: %v", name, err)
 		}
-		for i := range keys {
-			if keys[i].name == parsed {
-				target.Key = &keys[i]
-			}
-		}
-		if target.Key == nil {
+		target.Key = parsed
+		if !slices.ContainsFunc(keys, func(k TSIGKey) bool { return k.name == parsed }) {
 			return wrong("there is no key %s; give it with --tsig-key-file", parsed)
 		}
 		rest = after

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -71,11 +72,15 @@ func (s *secondary) reply(t *testing.T, message *dns.Msg, rcode int, mac string)
 }
 
 // notifying runs a Notifier for a zone to the secondary.
-func notifying(t *testing.T, p *primary, s *secondary, key *TSIGKey, retry time.Duration) (n *Notifier, registry *prometheus.Registry, log *lockedBuffer) {
+func notifying(t *testing.T, p *primary, s *secondary, keys *TSIGKeys, retry time.Duration) (n *Notifier, registry *prometheus.Registry, log *lockedBuffer) {
 	t.Helper()
 	registry, log = prometheus.NewRegistry(), &lockedBuffer{}
+	target := NotifyTarget{Addr: s.addr()}
+	if keys != nil {
+		target.Key = testName(t, testKey)
+	}
 	n = NewNotifier(NotifierOptions{
-		Targets: []NotifyTarget{{Addr: s.addr(), Key: key}}, Editions: p.journal, Metrics: NewMetrics(registry), Log: newLog(log),
+		Targets: []NotifyTarget{target}, Keys: keys, Editions: p.journal, Metrics: NewMetrics(registry), Log: newLog(log),
 	})
 	n.retry, n.gap = retry, time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
@@ -191,8 +196,8 @@ func TestSignedNotify(t *testing.T) {
 	t.Parallel()
 	p, s := newPrimary(t), newSecondary(t)
 	p.commit()
-	key := &p.options(t).Keys[0]
-	n, registry, _ := notifying(t, p, s, key, 200*time.Millisecond)
+	keys := p.options(t).Keys
+	n, registry, _ := notifying(t, p, s, keys, 200*time.Millisecond)
 	n.Changed([]zones.Name{testName(t, "corp.test")})
 	message, wire := s.receive(t)
 	if err := dns.TsigVerify(bytes.Clone(wire), testSecret, "", false); err != nil {
@@ -206,6 +211,24 @@ func TestSignedNotify(t *testing.T) {
 	}
 	s.reply(t, message, dns.RcodeSuccess, message.IsTsig().MAC)
 	counted(t, registry, notifyAcknowledged, 1)
+
+	// The key's secret is changed.
+	other := base64.StdEncoding.EncodeToString([]byte("another secret of 16 octets"))
+	changed, err := NewTSIGKey(testKey, "hmac-sha256", other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys.Set([]TSIGKey{changed})
+	n.Changed([]zones.Name{testName(t, "corp.test")})
+	message, wire = s.receive(t)
+	if err := dns.TsigVerify(bytes.Clone(wire), other, "", false); err != nil {
+		t.Errorf("the message isn't signed with the changed key: %v", err)
+	}
+	s.reply(t, message, dns.RcodeSuccess, message.IsTsig().MAC) // signed with the former one
+	message, wire = s.receive(t)
+	if err := dns.TsigVerify(bytes.Clone(wire), other, "", false); err != nil {
+		t.Errorf("a reply with the former key counts: %v", err)
+	}
 }
 
 // TestNotifyChooses: a target of one zone hears of that alone, and one of no
@@ -256,8 +279,8 @@ func TestParseNotifyTarget(t *testing.T) {
 		if target.Zone != "" {
 			parts = append(parts, target.Zone.String())
 		}
-		if target.Key != nil {
-			parts = append(parts, target.Key.Name().String())
+		if target.Key != "" {
+			parts = append(parts, target.Key.String())
 		}
 		if got := strings.Join(append(parts, target.Addr.String()), " "); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)

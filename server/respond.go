@@ -43,7 +43,7 @@ type Options struct {
 	// 7828); 0 means that it is left out.
 	TCPIdle time.Duration
 	// Keys are the TSIG keys that queries may be signed with (RFC 8945).
-	Keys []TSIGKey
+	Keys *TSIGKeys
 	// AllowTransfer says who may transfer zones; nobody without a rule.
 	AllowTransfer []TransferRule
 	// Editions give what they get; required with AllowTransfer.

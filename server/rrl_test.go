@@ -163,7 +163,7 @@ func TestRateLimitExempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.responder.Keys, l.at = []TSIGKey{key}, time.Unix(1_700_000_000, 0)
+	l.responder.Keys, l.at = NewTSIGKeys(key), time.Unix(1_700_000_000, 0)
 	signed := "www.corp.test A from=192.0.2.1 key=" + testKey
 	l.expect(signed+" secret=MDEyMzQ1Njc4OWFiY2RlZg=", "reply", "reply", "reply")
 	l.expect(signed, "drop") // with another secret

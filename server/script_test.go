@@ -193,14 +193,16 @@ func (s *script) options(words []string) error {
 			}
 			s.responder.Editions = s.world
 		case "keys":
+			var keys []TSIGKey
 			for text := range strings.SplitSeq(value, ",") {
 				parts := strings.Split(text, ":")
 				key, err := NewTSIGKey(parts[0], parts[1], parts[2])
 				if err != nil {
 					return err
 				}
-				s.responder.Keys = append(s.responder.Keys, key)
+				keys = append(keys, key)
 			}
+			s.responder.Keys = NewTSIGKeys(keys...)
 		case "idle":
 			s.responder.TCPIdle, _ = time.ParseDuration(value)
 		case "pass", "pass-acme":

@@ -27,7 +27,7 @@ func FuzzTransferRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	all := []TransferRule{{Network: netip.MustParsePrefix("127.0.0.0/8")}, {Key: "xfr"}}
-	r := (&Server{View: viewOf(w), Options: Options{Keys: []TSIGKey{key}, AllowTransfer: all, Editions: w}}).newRun()
+	r := (&Server{View: viewOf(w), Options: Options{Keys: NewTSIGKeys(key), AllowTransfer: all, Editions: w}}).newRun()
 	f.Fuzz(func(t *testing.T, query []byte, tcp bool) {
 		peer := Peer{Addr: netip.MustParseAddrPort("127.0.0.1:40000"), Time: 1_700_000_000}
 		if tcp {

@@ -100,7 +100,7 @@ func (p *primary) options(t *testing.T) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Keys: []TSIGKey{key}, Editions: p.journal,
+		Keys: NewTSIGKeys(key), Editions: p.journal,
 		AllowTransfer: []TransferRule{{Network: netip.MustParsePrefix("127.0.0.0/8")}},
 	}
 }
@@ -110,6 +110,33 @@ func (p *primary) options(t *testing.T) Options {
 func transferFrom(t *testing.T, addr netip.AddrPort, question *dns.Msg, signed bool) (records []dns.RR, messages int) {
 	t.Helper()
 	return transferOver(t, dial(t, "tcp", addr), question, signed)
+}
+
+// TestKeysChangeInUse: a message counts with the keys as they are when it comes.
+func TestKeysChangeInUse(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t)
+	p.commit()
+	options := p.options(t)
+	r := Responder{Options: options}
+	other, err := NewTSIGKey("other", "hmac-sha512", testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := options.Keys.find(testName(t, testKey))
+	for _, step := range []struct {
+		keys []TSIGKey
+		want string
+	}{
+		{[]TSIGKey{*was, other}, "NOERROR"}, {[]TSIGKey{other}, "NOTAUTH"}, {nil, "NOTAUTH"}, {[]TSIGKey{*was}, "NOERROR"},
+	} {
+		options.Keys.Set(step.keys)
+		query, peer := askFor(t, "corp.test SOA key="+testKey+" secret="+strings.TrimSuffix(testSecret, "=")+" time=1700000000")
+		reply, _ := r.Respond(nil, query, p.store.Load(), peer)
+		if got := describe(reply, UDP); !strings.HasPrefix(got, step.want) {
+			t.Errorf("with %v: %s", step.keys, got)
+		}
+	}
 }
 
 // TestTransferTellsExpire: the first message has the timer that was asked for, and
@@ -347,7 +374,7 @@ func TestSignedReplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Responder{Options: Options{Keys: []TSIGKey{key}}}
+		r := Responder{Options: Options{Keys: NewTSIGKeys(key)}}
 		for _, name := range []string{"www.corp.test.", "absent.corp.test."} {
 			question := new(dns.Msg).SetQuestion(name, dns.TypeA)
 			question.SetTsig(testKey, algorithm, 300, 1_700_000_000)
@@ -381,7 +408,7 @@ func TestSignedTruncation(t *testing.T) {
 		t.Fatal(err)
 	}
 	snap := sizes(t).snapshot()
-	r := Responder{Options: Options{Keys: []TSIGKey{key}}}
+	r := Responder{Options: Options{Keys: NewTSIGKeys(key)}}
 	for _, words := range []string{"", "edns size=512", "edns"} {
 		query, peer := askFor(t, fmt.Sprintf("a60.corp.test A %s time=1700000000 key=%s algorithm=hmac-sha512 secret=MDEyMzQ1Njc4OWFiY2RlZg=", words, testKey))
 		reply, outcome := r.Respond(nil, query, snap, peer)

@@ -182,12 +182,7 @@ type signature struct {
 func (r *Responder) authenticate(query []byte, peer Peer, v *verdict) bool {
 	m := &r.msg
 	s := signature{query: readTSIG(query, m.tsigOwner, m.tsigData)}
-	var key *TSIGKey
-	for i := range r.Keys {
-		if r.Keys[i].name == s.query.key {
-			key = &r.Keys[i]
-		}
-	}
+	key := r.Keys.find(s.query.key)
 	if key != nil && key.algorithm.name == s.query.algorithm {
 		if most := key.algorithm.size; len(s.query.mac) > most || len(s.query.mac) < max(minMAC, most/2) {
 			v.rcode = FormErr // RFC 8945 section 5.2.2.1

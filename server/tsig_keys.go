@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"strings"
+	"sync/atomic"
 
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -80,6 +82,41 @@ func (k TSIGKey) Name() zones.Name { return k.name }
 
 // String returns name and algorithm.
 func (k TSIGKey) String() string { return k.name.String() + " (" + k.algorithm.text + ")" }
+
+// Equal reports whether both have the same name, algorithm and secret.
+func (k TSIGKey) Equal(other TSIGKey) bool {
+	return k.name == other.name && k.algorithm.name == other.algorithm.name && hmac.Equal(k.secret, other.secret)
+}
+
+// TSIGKeys are the keys of a server. They may change while it runs, and are safe for
+// concurrent use. A nil pointer holds none.
+type TSIGKeys struct{ keys atomic.Pointer[[]TSIGKey] }
+
+// NewTSIGKeys returns TSIGKeys as Set makes them.
+func NewTSIGKeys(keys ...TSIGKey) *TSIGKeys {
+	k := &TSIGKeys{}
+	k.Set(keys)
+	return k
+}
+
+// Set takes other keys, for messages that come from now on: a transfer that goes on is
+// signed to its end with the key that it began with. The slice must not change
+// any more.
+func (k *TSIGKeys) Set(keys []TSIGKey) { k.keys.Store(&keys) }
+
+// find returns the key of a name, nil where there is none.
+func (k *TSIGKeys) find(name zones.Name) *TSIGKey {
+	if k == nil {
+		return nil
+	}
+	all := *k.keys.Load()
+	for i := range all {
+		if all[i].name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
 
 // ParseTSIGKeyFile reads key statements as BIND's named.conf has them and
 // tsig-keygen prints them: key "NAME" { algorithm hmac-sha256; secret "..."; };

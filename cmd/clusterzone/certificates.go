@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 // certificates are the files of TLS as they said something last that can be
 // used. Handshakes and metrics read them while one goroutine follows the files.
 type certificates struct {
+	followedFiles
 	settings certificateSettings
 	now      atomic.Pointer[certificateState]
 	broken   atomic.Bool // the files can't be used as they are now
@@ -57,6 +57,9 @@ func newCertificates(settings certificateSettings) (*certificates, error) {
 	state, err := parseCertificates(settings, texts)
 	if err != nil {
 		return nil, err
+	}
+	for _, flag := range settings.flags() {
+		c.followedFiles = append(c.followedFiles, flag[1])
 	}
 	c.texts = texts
 	c.now.Store(state)
@@ -188,43 +191,6 @@ func (c *certificates) Collect(ch chan<- prometheus.Metric) {
 func (c *certificates) follow(ctx context.Context, log *slog.Logger) {
 	c.log = log
 	filewatch.Run(ctx, log, "the files of TLS", c)
-}
-
-// Folders implements filewatch.Reader: those of the files, and those that links
-// lead to.
-func (c *certificates) Folders() (folders []string) {
-	for _, path := range c.paths() {
-		if folder := filepath.Dir(path); !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
-		}
-	}
-	return folders
-}
-
-// paths are the files, and where links lead to.
-func (c *certificates) paths() (paths []string) {
-	for _, flag := range c.settings.flags() {
-		paths = append(paths, filepath.Clean(flag[1]))
-		if target, err := filepath.EvalSymlinks(flag[1]); err == nil && target != paths[len(paths)-1] {
-			paths = append(paths, target)
-		}
-	}
-	return paths
-}
-
-// Concerns implements filewatch.Reader.
-func (c *certificates) Concerns(name string) bool {
-	return slices.Contains(c.paths(), name) || slices.Contains(c.Folders(), name)
-}
-
-// HalfWritten implements filewatch.Reader.
-func (c *certificates) HalfWritten() bool {
-	for _, flag := range c.settings.flags() {
-		if info, err := os.Stat(flag[1]); err == nil && info.Size() == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // Refresh implements filewatch.Reader: it takes over the files where they have

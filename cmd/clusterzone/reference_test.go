@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,7 +95,12 @@ var described = regexp.MustCompile(`fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)"
 func TestMetricsReference(t *testing.T) {
 	t.Parallel()
 	tls := newPair(t, 1, time.Now().Add(time.Hour)).write(t, t.TempDir())
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte(`key "transfer" { algorithm hmac-sha256; secret "MDEyMzQ1Njc4OWFiY2RlZg=="; };`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	d, _ := startable(t, "--zone=corp.test", "--source=ingress", "--dnstap=unix:"+t.TempDir()+"/tap.sock", "--resolver=192.0.2.53",
+		"--tsig-key-file="+keys, "--allow-transfer=key:transfer", "--provider=inmemory", "--txt-owner-id=one",
 		"--listen-tls=127.0.0.1:0", "--tls-cert-file="+tls.cert, "--tls-key-file="+tls.key)
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -123,7 +129,7 @@ func TestMetricsReference(t *testing.T) {
 	slices.Sort(names)
 	text := "# Metrics\n\nMade from the program by its tests (`make golden`); don't edit it by hand.\n\n" +
 		"`/metrics` at `--metrics-address` has these, and those of Go's client library about the process (`go_`, `process_`). Names that end in `_total` count from the start of the process; a histogram\n" +
-		"has the usual `_bucket`, `_sum` and `_count`. Those about TLS, dnstap and outside targets are there where these are in use. No host name out of an object stands in a label.\n\n" +
+		"has the usual `_bucket`, `_sum` and `_count`. Those about TLS, dnstap, outside targets, transfers, keys and mirrors are there where these are in use. No host name out of an object stands in a label.\n\n" +
 		"| Metric | Labels | What it says |\n|---|---|---|\n"
 	for _, name := range names {
 		text += rows[name]

@@ -26,7 +26,11 @@ type secondaries struct {
 // build returns what the settings ask for, and gives it to the server.
 func (s *transferSettings) build(d *daemon, parsed *transferParts) *secondaries {
 	dns := d.dns
-	dns.Options.Keys, dns.Options.AllowTransfer, dns.Transfers = parsed.keys, parsed.rules, s.transfers
+	dns.Options.Keys = server.NewTSIGKeys(parsed.keys...)
+	dns.Options.AllowTransfer, dns.Transfers = parsed.rules, s.transfers
+	if d.tsigFiles = newTSIGFiles(d.log, s, parsed, dns.Options.Keys); d.tsigFiles != nil {
+		d.registry.MustRegister(d.tsigFiles)
+	}
 	if len(parsed.rules) == 0 {
 		return nil
 	}
@@ -39,7 +43,7 @@ func (s *transferSettings) build(d *daemon, parsed *transferParts) *secondaries 
 	}
 	dns.Options.Editions = all.journal
 	all.notifier = server.NewNotifier(server.NotifierOptions{
-		Targets: parsed.targets, Editions: all.journal, Log: d.log, Metrics: dns.Metrics,
+		Targets: parsed.targets, Keys: dns.Options.Keys, Editions: all.journal, Log: d.log, Metrics: dns.Metrics,
 	})
 	d.registry.MustRegister(newJournalCollector(all.journal))
 	return all

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func (s *transferSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupSecondaries)
 	f.list(&s.allow, "allow-transfer", "who may transfer the zones (AXFR, IXFR): a `network`, key:NAME for who signs with that TSIG key, or key:NAME@NETWORK for both at once; repeatable (default: nobody)")
 	f.list(&s.notify, "notify", "`address[:port]` of a secondary to tell of changes (NOTIFY), signed where it is key:NAME@ADDRESS, of one zone alone where it is ZONE=ADDRESS; repeatable")
-	f.list(&s.keyFiles, "tsig-key-file", "`file` of TSIG keys as tsig-keygen prints them and BIND reads them; repeatable")
+	f.list(&s.keyFiles, "tsig-key-file", "`file` of TSIG keys as tsig-keygen prints them and BIND reads them, read anew when it changes; repeatable")
 	f.list(&s.keys, "tsig-key", "a TSIG key as `ALGORITHM:NAME:SECRET`, the algorithm hmac-sha256, hmac-sha384 or hmac-sha512, the secret in base64 or @FILE that holds it; a command line is no secret, so use the file, the environment, or in the config file tsig-keys: [{name: NAME, algorithm: ALGORITHM, secret: SECRET or secret-file: FILE}]; repeatable")
 	f.number(&s.journal, "journal-size", 10_000, "`number` of records of changes that each zone keeps for IXFR; who is further behind gets the whole zone; 0 always gives that")
 	f.number(&s.transfers, "transfers", server.DefaultTransfers, "`number` of zone transfers at once")
@@ -35,7 +34,7 @@ func (s *transferSettings) add(cmd *cobra.Command) {
 
 // transferParts are the settings as the server takes them.
 type transferParts struct {
-	keys    []server.TSIGKey
+	keys    []server.TSIGKey // as they are at first
 	rules   []server.TransferRule
 	targets []server.NotifyTarget
 }
@@ -51,7 +50,8 @@ func (s *transferSettings) parse() (*transferParts, error) {
 			return nil, fmt.Errorf("--%s=%d is out of range; write a number from %d to %d", limit.name, limit.value, limit.low, limit.high)
 		}
 	}
-	if err := parts.readKeys(s); err != nil {
+	var err error
+	if parts.keys, err = s.readKeys(); err != nil {
 		return nil, err
 	}
 	for _, list := range s.allow {
@@ -78,61 +78,6 @@ func (s *transferSettings) parse() (*transferParts, error) {
 		return nil, fmt.Errorf("--notify %q tells a secondary of changes that nobody may transfer; say who may with --allow-transfer", s.notify[0])
 	}
 	return parts, nil
-}
-
-// readKeys reads the keys of all flags. No error holds a secret.
-func (p *transferParts) readKeys(s *transferSettings) error {
-	add := func(from string, keys ...server.TSIGKey) error {
-		for _, key := range keys {
-			for _, other := range p.keys {
-				if other.Name() == key.Name() {
-					return fmt.Errorf("%s: the key %s is given twice; give each key once", from, key.Name())
-				}
-			}
-			p.keys = append(p.keys, key)
-		}
-		return nil
-	}
-	for _, path := range s.keyFiles {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("--tsig-key-file=%s can't be read (%w); name a file of keys", path, pathError(err))
-		}
-		keys, err := server.ParseTSIGKeyFile(text)
-		if err != nil {
-			return fmt.Errorf("--tsig-key-file: %s:%w", path, err)
-		}
-		if err := add("--tsig-key-file="+path, keys...); err != nil {
-			return err
-		}
-	}
-	for _, text := range s.keys {
-		key, err := parseTSIGKey(text)
-		if err != nil {
-			return fmt.Errorf("--tsig-key: %w", err)
-		}
-		if err := add("--tsig-key", key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// parseTSIGKey reads ALGORITHM:NAME:SECRET or ALGORITHM:NAME:@FILE.
-func parseTSIGKey(text string) (server.TSIGKey, error) {
-	algorithm, rest, _ := strings.Cut(text, ":")
-	name, secret, ok := strings.Cut(rest, ":")
-	if !ok || name == "" || secret == "" {
-		return server.TSIGKey{}, errors.New("this is no key; write it as ALGORITHM:NAME:SECRET, like hmac-sha256:transfer.corp.test:@/etc/tsig/secret")
-	}
-	if path, file := strings.CutPrefix(secret, "@"); file {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return server.TSIGKey{}, fmt.Errorf("the secret of the key %s can't be read from %s (%w); name a file that holds it in base64", name, path, pathError(err))
-		}
-		secret = string(content)
-	}
-	return server.NewTSIGKey(name, algorithm, secret)
 }
 
 // tsigKeysKey is what the config file may hold in place of a list of tsig-key.

@@ -72,9 +72,11 @@ type daemon struct {
 	began    time.Time
 	// secondaries is nil where nobody may transfer zones.
 	secondaries *secondaries
-	leaving     leaving
-	synced      bool          // a commit was ready; the feed's goroutine's own
-	ready       chan struct{} // closed then
+	// tsigFiles is nil where no key is in a file.
+	tsigFiles *tsigFiles
+	leaving   leaving
+	synced    bool          // a commit was ready; the feed's goroutine's own
+	ready     chan struct{} // closed then
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
@@ -223,6 +225,12 @@ func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
 	if d.cookieFile != nil {
 		parts.Go(func() error {
 			d.cookieFile.follow(working, d.log)
+			return nil
+		})
+	}
+	if d.tsigFiles != nil {
+		parts.Go(func() error {
+			d.tsigFiles.follow(working)
 			return nil
 		})
 	}
