@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,68 +109,6 @@ func (p *primary) options(t *testing.T) Options {
 func transferFrom(t *testing.T, addr netip.AddrPort, question *dns.Msg, signed bool) (records []dns.RR, messages int) {
 	t.Helper()
 	return transferOver(t, dial(t, "tcp", addr), question, signed)
-}
-
-// TestKeysChangeInUse: a message counts with the keys as they are when it comes.
-func TestKeysChangeInUse(t *testing.T) {
-	t.Parallel()
-	p := newPrimary(t)
-	p.commit()
-	options := p.options(t)
-	r := Responder{Options: options}
-	other, err := NewTSIGKey("other", "hmac-sha512", testSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	was := options.Keys.find(testName(t, testKey))
-	for _, step := range []struct {
-		keys []TSIGKey
-		want string
-	}{
-		{[]TSIGKey{*was, other}, "NOERROR"}, {[]TSIGKey{other}, "NOTAUTH"}, {nil, "NOTAUTH"}, {[]TSIGKey{*was}, "NOERROR"},
-	} {
-		options.Keys.Set(step.keys)
-		query, peer := askFor(t, "corp.test SOA key="+testKey+" secret="+strings.TrimSuffix(testSecret, "=")+" time=1700000000")
-		reply, _ := r.Respond(nil, query, p.store.Load(), peer)
-		if got := describe(reply, UDP); !strings.HasPrefix(got, step.want) {
-			t.Errorf("with %v: %s", step.keys, got)
-		}
-	}
-}
-
-// TestTransferTellsExpire: the first message has the timer that was asked for, and
-// the content is as without (RFC 7314 section 3.2).
-func TestTransferTellsExpire(t *testing.T) {
-	t.Parallel()
-	p := newPrimary(t)
-	p.set(t, "www.corp.test", zones.TypeA, "192.0.2.1")
-	p.commit()
-	addr := start(t, &Server{View: &p.store, Options: p.options(t)})
-	for _, ask := range []bool{true, false} {
-		question := axfr()
-		question.SetEdns0(4096, false)
-		if ask {
-			question.IsEdns0().Option = []dns.EDNS0{&dns.EDNS0_EXPIRE{Code: dns.EDNS0EXPIRE, Empty: true}}
-		}
-		conn := &dns.Conn{Conn: dial(t, "tcp", addr)}
-		if err := conn.WriteMsg(question); err != nil {
-			t.Fatal(err)
-		}
-		reply, err := conn.ReadMsg()
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole(t, reply.Answer)
-		var timers []uint32
-		for _, option := range reply.IsEdns0().Option {
-			if expire, ok := option.(*dns.EDNS0_EXPIRE); ok {
-				timers = append(timers, expire.Expire)
-			}
-		}
-		if soa := reply.Answer[0].(*dns.SOA); ask != slices.Equal(timers, []uint32{soa.Expire}) {
-			t.Errorf("asked %t: the timers are %d, and the SOA says %d", ask, timers, soa.Expire)
-		}
-	}
 }
 
 // transferOver is transferFrom over a connection.

@@ -66,3 +66,30 @@ func TestParseTSIGKeyFile(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysChangeInUse: a message counts with the keys as they are when it comes.
+func TestKeysChangeInUse(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t)
+	p.commit()
+	options := p.options(t)
+	r := Responder{Options: options}
+	other, err := NewTSIGKey("other", "hmac-sha512", testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := options.Keys.find(testName(t, testKey))
+	for _, step := range []struct {
+		keys []TSIGKey
+		want string
+	}{
+		{[]TSIGKey{*was, other}, "NOERROR"}, {[]TSIGKey{other}, "NOTAUTH"}, {nil, "NOTAUTH"}, {[]TSIGKey{*was}, "NOERROR"},
+	} {
+		options.Keys.Set(step.keys)
+		query, peer := askFor(t, "corp.test SOA key="+testKey+" secret="+strings.TrimSuffix(testSecret, "=")+" time=1700000000")
+		reply, _ := r.Respond(nil, query, p.store.Load(), peer)
+		if got := describe(reply, UDP); !strings.HasPrefix(got, step.want) {
+			t.Errorf("with %v: %s", step.keys, got)
+		}
+	}
+}
