@@ -38,6 +38,7 @@ func TestBrowser(t *testing.T) {
 		data         *fake
 	}{
 		{"/", " ago</time>", full()},
+		{"/", "20 of 40 records would be deleted or replaced", mirrored()},
 		{"/name?name=shop.corp.test", "&lt;script&gt;alert", full()},
 		{"/zone?name=corp.test", "Zone corp.test", full()},
 		{"/", "Not ready.", waiting()},

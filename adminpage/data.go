@@ -32,6 +32,7 @@ type Overview struct {
 	Committed, LastEvent, Saved time.Time
 	Zones                       []Zone // in canonical order
 	Sources                     []Source
+	Mirrors                     []Mirror        // empty where nothing is copied to a cloud
 	Skipped                     []zones.Skipped // by object
 	Changes                     []Change        // the newest first
 }

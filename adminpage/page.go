@@ -85,6 +85,10 @@ type overview struct {
 	Overview
 	MoreZones, MoreSkipped int
 	Troubled               bool // some source or zone file can't be read
+	MirrorViews            []mirrorView
+	Stopped                []stopped // what the mirrors don't write
+	MoreStopped            int
+	MirrorsTroubled        bool
 }
 
 type zoneView struct {
@@ -109,6 +113,7 @@ func (p *page) overview(w http.ResponseWriter, _ *http.Request) {
 			o.Troubled = o.Troubled || kind.Problem != ""
 		}
 	}
+	o.MirrorViews, o.Stopped, o.MoreStopped, o.MirrorsTroubled = mirrorViews(o.Mirrors)
 	// What an author can mend comes first.
 	slices.SortStableFunc(o.Skipped, func(a, b zones.Skipped) int { return order(a.Reason.Mendable(), b.Reason.Mendable()) })
 	o.Zones, o.MoreZones = cut(o.Zones, shownZones)

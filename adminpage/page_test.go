@@ -111,6 +111,36 @@ func full() *fake {
 	}
 }
 
+// mirrored is a server with mirrors in each state, and full of hostile words.
+func mirrored() *fake {
+	f := full()
+	corp := dns("corp.test")
+	f.overview.Mirrors = []adminpage.Mirror{
+		{
+			Name: "public", Provider: "aws", Policy: "sync", Owner: "one", Leads: true, LastCycle: then, LastSuccess: then,
+			Doubt: `what decides which records are this mirror's has changed since it wrote last: owner was "` + evil + `" and is "one"; if that is meant, acknowledge it with --mirror-acknowledge=0123456789ab`,
+			Zones: []adminpage.MirrorZone{
+				{Name: dns("lab.corp.test"), ID: "ZLAB", Owned: 1, Wanted: 1},
+				{
+					Name: corp, ID: "ZCORP", Owned: 40, Foreign: 3, Wanted: 41, Planned: 12, Done: 5, Warning: "20 of 40 records change at once",
+					Held: []adminpage.MirrorHeld{
+						{Name: dns("old.corp.test"), Change: "delete A old.corp.test 192.0.2.1", Guard: "delay", Why: "nothing must ask for it in 2 cycles and for 5m0s", Until: then.Add(5 * time.Minute)},
+						{Name: dns("shop.corp.test"), Change: "delete A shop.corp.test 192.0.2.10", Guard: "too-many", Why: "20 of 40 records would be deleted or replaced, more than 30 %", Asked: true},
+					},
+					Blocked: []adminpage.MirrorBlocked{{Name: dns("pay.corp.test"), Type: zones.TypeA, Object: "ingress/shop/" + evil, Why: "the record belongs to the owner " + evil}},
+				},
+			},
+		},
+		{Name: "second", Provider: "cloudflare", Policy: "upsert-only", Owner: "one", Writer: "dns-abc_x has the lease dns/clusterzone-cloudflare-one", Waiting: "another process writes: dns-abc_x has the lease dns/clusterzone-cloudflare-one"},
+		{Name: "third", Provider: "alibabacloud", Policy: "create-only", Leads: true, Problem: "the zones can't be listed: " + evil, LastCycle: then},
+		{
+			Name: "fourth", Provider: "inmemory", Policy: "upsert-only", Owner: "one", DryRun: true, Leads: true, LastCycle: then.Add(time.Hour), LastSuccess: then,
+			Zones: []adminpage.MirrorZone{{Name: corp, ID: "corp.test", Owned: 1, Wanted: 2}},
+		},
+	}
+	return f
+}
+
 func waiting() *fake {
 	return &fake{overview: adminpage.Overview{Waiting: "Ingress", Sources: []adminpage.Source{{Name: "ingress", Kinds: []adminpage.Kind{{Name: "Ingress"}}}}}}
 }
@@ -141,6 +171,7 @@ func TestPages(t *testing.T) {
 		{"empty", "/", &fake{overview: adminpage.Overview{Ready: true}}, http.StatusOK},
 		{"notready", "/", waiting(), http.StatusOK},
 		{"ready", "/", full(), http.StatusOK},
+		{"mirrors", "/", mirrored(), http.StatusOK},
 		{"name", "/name?name=Shop.corp.test.&type=a", full(), http.StatusOK},
 		{"alias", "/name?name=www.corp.test&type=HTTPS", full(), http.StatusOK},
 		{"outside", "/name?name=cdn.corp.test", full(), http.StatusOK},
@@ -195,7 +226,7 @@ func harmless(t *testing.T, target, page string) {
 		t.Errorf("%s holds an inline handler or style: %s", target, found)
 	}
 	for _, match := range sources.FindAllStringSubmatch(page, -1) {
-		if !strings.HasPrefix(match[1], "/") && match[1] != "#main" || strings.HasPrefix(match[1], "//") {
+		if !strings.HasPrefix(match[1], "/") && !strings.HasPrefix(match[1], "#") || strings.HasPrefix(match[1], "//") {
 			t.Errorf("%s leads elsewhere: %s", target, match[1])
 		}
 	}
@@ -240,6 +271,53 @@ func TestLongLists(t *testing.T) {
 	}
 	if rows := strings.Count(page, `<tr role="row"><td`); rows != 400 {
 		t.Errorf("%d rows, want 400", rows)
+	}
+}
+
+// TestManyMirroredZones: what somebody has to look at comes first, and what doesn't
+// fit is counted.
+func TestManyMirroredZones(t *testing.T) {
+	t.Parallel()
+	m := adminpage.Mirror{Name: "public", Leads: true}
+	for i := range 300 {
+		zone := adminpage.MirrorZone{Name: dns(fmt.Sprintf("z%04d.test", i)), ID: "Z"}
+		zone.Held = []adminpage.MirrorHeld{{Name: dns(fmt.Sprintf("quiet.z%04d.test", i)), Guard: "policy"}}
+		m.Zones = append(m.Zones, zone)
+	}
+	m.Zones[299].Problem = "it is locked"
+	m.Zones[299].Held[0] = adminpage.MirrorHeld{Name: dns("loud.test"), Guard: "empty", Asked: true}
+	for i := range 100 {
+		m.Zones = append(m.Zones, adminpage.MirrorZone{Name: dns(fmt.Sprintf("calm%04d.test", i)), ID: "Z"})
+	}
+	page := text(t, get(&fake{overview: adminpage.Overview{Ready: true, Mirrors: []adminpage.Mirror{m}}}, "/"))
+	for _, want := range []string{"350 more are not shown", "200 more are not shown", "loud.test", "look at it"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page doesn't say %q", want)
+		}
+	}
+	if strings.Contains(page, "calm") {
+		t.Error("zones in step push others out")
+	}
+}
+
+// TestMirrorStates: each state has its word.
+func TestMirrorStates(t *testing.T) {
+	t.Parallel()
+	zone := adminpage.MirrorZone{Name: dns("corp.test")}
+	failing, writing := zone, zone
+	failing.Problem, writing.Planned = "no", 3
+	for want, m := range map[string]adminpage.Mirror{
+		`tag good">in step<`:      {Leads: true, Zones: []adminpage.MirrorZone{zone}},
+		`tag quiet">writing<`:     {Leads: true, Zones: []adminpage.MirrorZone{zone, writing}},
+		`tag quiet">dry run<`:     {Leads: true, DryRun: true, Zones: []adminpage.MirrorZone{writing}},
+		`tag quiet">standing by<`: {Waiting: "another writes"},
+		`tag warn">waiting<`:      {Leads: true, Waiting: "the sources are not read yet"},
+		`tag bad">failing<`:       {Leads: true, Zones: []adminpage.MirrorZone{failing}},
+	} {
+		page := text(t, get(&fake{overview: adminpage.Overview{Ready: true, Mirrors: []adminpage.Mirror{m}}}, "/"))
+		if !strings.Contains(page, want) {
+			t.Errorf("%+v doesn't show %s", m, want)
+		}
 	}
 }
 

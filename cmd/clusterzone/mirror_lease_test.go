@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/test/kubetest"
 	"github.com/clusterzone/clusterzone/upstream/memory"
 	"github.com/clusterzone/clusterzone/upstream/mirror"
@@ -215,6 +216,14 @@ func TestAnotherInstanceFinishes(t *testing.T) {
 	lease, err := client.CoordinationV1().Leases("default").Get(t.Context(), "clusterzone-remote-one", metav1.GetOptions{})
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		t.Errorf("the lease is %+v (%v)", lease, err)
+	}
+	// What the mirror is was kept by the first one, and the second one has no doubt.
+	identity, err := noteMemory{cluster.NewNotes(client, "default", "clusterzone-mirror-remote")}.Recall(t.Context())
+	if err != nil || identity["owner"] != "one" || identity["zones"] != "corp.test" {
+		t.Errorf("what is remembered is %v (%v)", identity, err)
+	}
+	if log := instances[follower].said(); strings.Contains(log, "deletes nothing for now") {
+		t.Errorf("the second one doubts: %s", log)
 	}
 }
 

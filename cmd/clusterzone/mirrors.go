@@ -38,6 +38,10 @@ type mirrorOptions struct {
 	log      *slog.Logger
 	pipeline *pipeline
 	client   kubernetes.Interface // for Leases; nil for none
+	// stateFile is the file of --state-file, "" for none; preview makes mirrors that
+	// never run.
+	stateFile string
+	preview   bool
 }
 
 // build checks the settings and makes the mirrors. Nil, where none is asked for.
@@ -55,6 +59,9 @@ func (s *mirrorsSettings) build(ctx context.Context, o mirrorOptions) (*mirrorSe
 	shared := map[string]any{}
 	for _, settings := range chosen {
 		options, err := settings.options(ctx, o, getenv, shared)
+		if err == nil {
+			options.Memory, err = s.memory(settings, o, shared)
+		}
 		if err == nil {
 			err = s.addLease(set, settings, o, options)
 		}
@@ -93,6 +100,9 @@ func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, getenv fu
 	}
 	guards, err := m.guards.build()
 	if err != nil {
+		return nil, err
+	}
+	if err := m.checkAcknowledged(); err != nil {
 		return nil, err
 	}
 	covers, err := m.covers(o.pipeline)
@@ -138,6 +148,7 @@ func (m *mirrorSettings) options(ctx context.Context, o mirrorOptions, getenv fu
 		Name: m.name, Cloud: cloud, Registry: registry, Wishes: feedWishes{o.pipeline.feed}, Log: o.log,
 		Policy: policy, DryRun: m.dryRun, Types: types, Zones: filter, Covers: covers, Protected: protected, Adopt: adopt,
 		ClaimDangling: m.claim, MigrateFrom: m.migrateFrom, Guards: guards, Interval: m.interval, PushEvery: m.pushEvery, ZonesEvery: zonesEvery,
+		Identity: m.identity(&o.pipeline.settings.source, o.pipeline.origins, types), Acknowledged: m.acknowledged,
 	}, nil
 }
 
@@ -325,21 +336,17 @@ func (m *mirrorSettings) zoneFilter(origins []zones.Origin) (func(mirror.Zone) b
 // addLease gives a mirror the Lease of its provider and owner, which mirrors of
 // this process share.
 func (s *mirrorsSettings) addLease(set *mirrorSet, m *mirrorSettings, o mirrorOptions, options *mirror.Options) error {
-	if o.client == nil || !s.lease || m.dryRun {
+	if o.client == nil || !s.lease || m.dryRun || o.preview {
 		set.of = append(set.of, nil)
 		return nil
 	}
 	name := leaseName(m.provider, m.owner)
 	lease := set.leases[name]
 	if lease == nil {
-		namespace := s.leaseNamespace
-		if namespace == "" {
-			var err error
-			if namespace, err = cluster.Namespace(o.pipeline.settings.origin.where()); err != nil {
-				return fmt.Errorf("the namespace for the mirror's Lease is not known (%w); give --mirror-lease-namespace", err)
-			}
+		namespace, err := s.namespace(o)
+		if err != nil {
+			return err
 		}
-		var err error
 		lease, err = cluster.NewLease(o.client, cluster.LeaseOptions{Namespace: namespace, Name: name, Log: o.log, Won: set.wake})
 		if err != nil {
 			return err
@@ -349,6 +356,18 @@ func (s *mirrorsSettings) addLease(set *mirrorSet, m *mirrorSettings, o mirrorOp
 	set.of = append(set.of, lease)
 	options.Gate = lease
 	return nil
+}
+
+// namespace is that of the Leases.
+func (s *mirrorsSettings) namespace(o mirrorOptions) (string, error) {
+	if s.leaseNamespace != "" {
+		return s.leaseNamespace, nil
+	}
+	namespace, err := cluster.Namespace(o.pipeline.settings.origin.where())
+	if err != nil {
+		return "", fmt.Errorf("the namespace for the mirror's Lease is not known (%w); give --mirror-lease-namespace", err)
+	}
+	return namespace, nil
 }
 
 // leaseName is a name that Kubernetes takes, for a provider and an owner's ID: two

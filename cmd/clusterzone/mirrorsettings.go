@@ -35,6 +35,7 @@ type mirrorSettings struct {
 	guards                   guardSettings
 	protect, adopt           []string
 	claim, singleAlias       bool
+	acknowledged             string // the mark of settings that an operator has approved
 
 	// Those of the items of a list alone; a mirror by flags has the program's.
 	domains, exclude    []string
@@ -81,6 +82,7 @@ func (m *mirrorSettings) define(set *pflag.FlagSet, kinds []cloudKind) {
 	f.list(&m.adopt, "mirror-adopt", "take over records in this `domain` that have no owner and are already as wished; repeatable")
 	f.yes(&m.claim, "mirror-claim-dangling", false, "take over names where others have left an ownership record and no record")
 	f.yes(&m.singleAlias, "mirror-single-alias", false, "write one ownership record for an alias, as external-dns does from v0.22 on; else also that of versions before")
+	f.text(&m.acknowledged, "mirror-acknowledge", "", "the `mark` that a message asks for, after settings have changed that decide which records are this mirror's: deletions go on")
 	m.clouds = map[string]cloudSettings{}
 	for _, kind := range kinds {
 		cloud := kind.settings()
@@ -123,10 +125,15 @@ func (s *mirrorsSettings) add(cmd *cobra.Command, runs bool) {
 	f.set.Var(&s.list, "mirrors", "several mirrors, as a `list` in YAML; in the config file mirrors: [{name: public, provider: aws, txt-owner-id: one}], with the names of these flags as keys")
 	f.done("mirrors")
 	if runs {
-		f.yes(&s.lease, "mirror-lease", true, "let one of several processes write to the cloud, by a Lease of the cluster; without a cluster there is none")
-		f.text(&s.leaseNamespace, "mirror-lease-namespace", "", "`namespace` of the Lease (default: that of the Pod, or of the kubeconfig's context)")
+		s.addLeases(f)
 		f.list(&s.emit, "events-emit", "also write Kubernetes events of this `kind` on objects whose records were written to a cloud: RecordReady, RecordDeleted, RecordError; repeatable")
 	}
+}
+
+// addLeases defines the flags that say what stands in the cluster about mirrors.
+func (s *mirrorsSettings) addLeases(f flags) {
+	f.yes(&s.lease, "mirror-lease", true, "let one of several processes write to the cloud, by a Lease of the cluster; without a cluster there is none")
+	f.text(&s.leaseNamespace, "mirror-lease-namespace", "", "`namespace` of the Leases (default: that of the Pod, or of the kubeconfig's context)")
 }
 
 // chosen returns the mirrors that are asked for; none is no error.

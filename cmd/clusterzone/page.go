@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/clusterzone/clusterzone/adminpage"
+	"github.com/clusterzone/clusterzone/upstream/mirror"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -34,6 +35,7 @@ func (p pageData) Overview() adminpage.Overview {
 		}
 		o.Sources = append(o.Sources, one)
 	}
+	o.Mirrors = p.mirrors.shown()
 	p.feed.View(func(table *zones.Table, _ objectOf) {
 		o.Skipped = table.AllSkipped(func(*zones.Skipped) bool { return true })
 	})
@@ -42,6 +44,38 @@ func (p pageData) Overview() adminpage.Overview {
 	})
 	o.Skipped = slices.CompactFunc(o.Skipped, func(a, b zones.Skipped) bool { return a == b })
 	return o
+}
+
+// shown returns how each mirror is, for the page. A nil set has none.
+func (s *mirrorSet) shown() (list []adminpage.Mirror) {
+	for i, status := range s.statuses() {
+		m := adminpage.Mirror{
+			Name: status.Name, Provider: status.Provider, Policy: string(status.Policy), Owner: status.Owner, DryRun: status.DryRun,
+			Waiting: status.Waiting, Problem: status.Problem, Doubt: status.Doubt, LastCycle: status.LastCycle, LastSuccess: status.LastSuccess, Leads: true,
+		}
+		if lease := s.of[i]; lease != nil {
+			m.Leads, m.Writer = lease.Leads()
+		}
+		for _, zone := range status.Zones {
+			m.Zones = append(m.Zones, shownZone(&zone))
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func shownZone(zone *mirror.ZoneStatus) adminpage.MirrorZone {
+	z := adminpage.MirrorZone{
+		Name: zone.Zone, ID: zone.ID, Problem: zone.Problem, Warning: zone.Warning,
+		Owned: zone.Owned, Foreign: zone.Foreign, Wanted: zone.Wanted, Planned: zone.Planned, Done: zone.Done,
+	}
+	for _, h := range zone.Held {
+		z.Held = append(z.Held, adminpage.MirrorHeld{Name: h.Name, Change: h.Change, Guard: string(h.Guard), Why: h.Why, Until: h.Until, Asked: slices.Contains(loud(), h.Guard)})
+	}
+	for _, b := range zone.Blocked {
+		z.Blocked = append(z.Blocked, adminpage.MirrorBlocked{Name: b.Name, Type: b.Type, Object: b.Resource, Why: b.Message})
+	}
+	return z
 }
 
 // Explain implements adminpage.Data.

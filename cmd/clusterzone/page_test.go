@@ -17,7 +17,7 @@ func TestAdminPage(t *testing.T) {
 	p, handler := admin(t)
 	p.recent.Note(time.Unix(1796043122, 0), []zones.Change{{Zone: name(t, "corp.test"), New: &zones.RRSet{Name: name(t, "new.corp.test"), Type: zones.TypeA}}})
 	for target, wants := range map[string][]string{
-		"/":                               {"<strong>Serving.</strong> 2 zones", `<a href="/zone?name=corp.test">corp.test</a>`, "status has no load-balancer address yet", "ingress sandbox/web", "EndpointSlice", "new.corp.test"},
+		"/":                               {"<strong>Serving.</strong> 2 zones", `<a href="/zone?name=corp.test">corp.test</a>`, "status has no load-balancer address yet", "ingress sandbox/web", "EndpointSlice", "new.corp.test", `<span class="note">inmemory, upsert-only, owner one</span>`, "lab.corp.test: 1 wanted; compared last, 0 own records and 0 of others"},
 		"/name?name=pay.corp.test":        {"<strong>No such records.</strong>", "check the controller or cloud that should give ingress shop/pay an address"},
 		"/name?name=shop.corp.test&type=": {"<strong>Served.</strong>", "192.0.2.10", "spec.rules[].host"},
 		"/zone?name=lab.corp.test":        {"mail.lab.corp.test", "198.51.100.25", "service mail/mail"},

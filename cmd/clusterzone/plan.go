@@ -20,7 +20,8 @@ written. Flags are those of serve.
 
 Each zone's changes are listed in words, then what guards or the policy hold
 back, and the names that can't be written, with the owner that has them. A
-deletion that only has to wait its time counts as one that would be made.
+deletion that only has to wait its time counts as one that would be made. Whether
+deletions wait for --mirror-acknowledge is read where serve keeps it.
 
 With --diff, the question is what would change if this instance took the zone
 over from external-dns now: every record that would be changed, created or
@@ -35,7 +36,7 @@ Example:
 func newPlan() *cobra.Command {
 	var settings objectSettings
 	var mirrors mirrorsSettings
-	var format string
+	var format, stateFile string
 	var diff bool
 	cmd := &cobra.Command{
 		Use:   "plan [flags]",
@@ -49,7 +50,7 @@ func newPlan() *cobra.Command {
 			if format != "text" && format != "json" {
 				return fmt.Errorf("--output=%s is no format; write text or json", format)
 			}
-			plans, err := settings.plan(cmd, &mirrors, diff)
+			plans, err := settings.plan(cmd, &mirrors, stateFile, diff)
 			if err != nil && !errors.As(err, new(failure)) {
 				return err
 			}
@@ -61,6 +62,9 @@ func newPlan() *cobra.Command {
 	f.done("output")
 	f.yes(&diff, "diff", false, "say what would change if this instance took the zones over from external-dns now")
 	mirrors.add(cmd, false)
+	f = flagsOf(cmd, groupMirror)
+	mirrors.addLeases(f)
+	f.text(&stateFile, "state-file", "", "the `file` of serve: beside it stands what decided last which records are a mirror's, where no cluster keeps that")
 	settings.add(cmd)
 	return cmd
 }
@@ -92,7 +96,7 @@ type takeOver struct {
 }
 
 // plan reads the objects and previews every mirror.
-func (s *objectSettings) plan(cmd *cobra.Command, mirrors *mirrorsSettings, diff bool) ([]mirrorPlan, error) {
+func (s *objectSettings) plan(cmd *cobra.Command, mirrors *mirrorsSettings, stateFile string, diff bool) ([]mirrorPlan, error) {
 	log, err := s.general.logger(cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
@@ -113,7 +117,13 @@ func (s *objectSettings) plan(cmd *cobra.Command, mirrors *mirrorsSettings, diff
 	if len(p.origins) == 0 {
 		return nil, errNoZone
 	}
-	set, err := mirrors.build(cmd.Context(), mirrorOptions{log: quiet(log), pipeline: p})
+	o := mirrorOptions{log: quiet(log), pipeline: p, stateFile: stateFile, preview: true}
+	if !s.alone() && len(s.origin.manifests) == 0 {
+		if o.client, err = s.origin.client(); err != nil {
+			return nil, err
+		}
+	}
+	set, err := mirrors.build(cmd.Context(), o)
 	switch {
 	case err != nil:
 		return nil, err

@@ -146,7 +146,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	if err != nil {
 		return nil, err
 	}
-	if d.pipeline.mirrors, err = serving.mirrors.build(context.Background(), mirrorOptions{log: log, pipeline: d.pipeline, client: d.client}); err != nil {
+	if d.pipeline.mirrors, err = serving.mirrors.build(context.Background(), mirrorOptions{log: log, pipeline: d.pipeline, client: d.client, stateFile: serving.stateFile}); err != nil {
 		return nil, err
 	}
 	if d.pipeline.mirrors != nil {

@@ -101,7 +101,7 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 		for _, line := range rest {
 			for _, span := range codeSpan.FindAllString(line, -1) {
 				for _, flag := range flagsIn(span) {
-					if !union[flag] {
+					if !union[flag] && !hidden(t, flag) {
 						t.Errorf("%s names %s, which no command has", file, flag)
 					}
 				}
@@ -112,6 +112,57 @@ func TestPagesNameFlagsThatExist(t *testing.T) {
 				checkLine(t, file, block.line+i, block.language, line, commands, union)
 			}
 		}
+	}
+}
+
+// hidden reports whether a flag that no --help lists is one nevertheless, of serve:
+// those of external-dns that have no effect, say.
+func hidden(t *testing.T, flag string) bool {
+	t.Helper()
+	// --help comes first, so that the program doesn't run; without a value the flag
+	// may be refused, but for another reason than a flag that isn't there.
+	out, err := exec.Command(program(t), "serve", "--help", flag+"=").CombinedOutput()
+	if err != nil && len(out) == 0 {
+		t.Fatalf("clusterzone serve --help %s=: %v", flag, err)
+	}
+	return !strings.Contains(string(out), "clusterzone: "+flag+" is no flag of clusterzone serve; ")
+}
+
+// TestPagesNameFlagsThatExist would pass with anything if the program said it otherwise.
+func TestHiddenFlagsAreKnown(t *testing.T) {
+	t.Parallel()
+	for flag, want := range map[string]bool{"--google-project": true, "--aws-sd-service-cleanup": true, "--provider": true, "--nonsense": false, "--google-projects": false} {
+		if hidden(t, flag) != want {
+			t.Errorf("%s counts as a flag: %t, want %t", flag, !want, want)
+		}
+	}
+}
+
+// Tables of flags on the pages of mirrors have them as users type them.
+func TestMirrorPagesNameFlagsAsTheyAreTyped(t *testing.T) {
+	t.Parallel()
+	rows := 0
+	for _, file := range prose(t) {
+		if !strings.HasPrefix(file, "docs/mirrors") {
+			continue
+		}
+		_, rest := fences(t, file)
+		inTable := false
+		for _, line := range rest {
+			switch {
+			case strings.HasPrefix(line, "| Flag |"):
+				inTable = true
+			case !strings.HasPrefix(line, "|"):
+				inTable = false
+			case inTable && !strings.HasPrefix(line, "|---"):
+				if rows++; !strings.HasPrefix(line, "| `--") {
+					t.Errorf("%s: the flag has no hyphens: %s", file, line)
+				}
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("only %d rows are tables of flags", rows)
 	}
 }
 

@@ -23,6 +23,7 @@ func (m *Mirror) cycle(ctx context.Context) time.Time {
 	next := start.Add(m.options.Interval + time.Duration((m.jitter()-0.5)*float64(m.options.Interval)/5))
 	wanted, ok := m.wanted(nil)
 	if ok {
+		m.doubts(m.recall(ctx, true))
 		var left bool
 		if next, left = m.cycleZones(ctx, &wanted, next, all); left {
 			m.Notify(slices.Collect(maps.Keys(names)))
@@ -179,7 +180,7 @@ func (m *Mirror) planZone(z *zoneState, of *share, wanted *Wanted, names map[zon
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := time.Now()
-	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, awaited: of.awaited, refused: of.refused(), names: names, now: now})
+	steps, held := z.guard(&plan, &judgement{guards: &m.guards, policy: o.Policy, unsure: wanted.Unsure, doubt: m.status.Doubt, awaited: of.awaited, refused: of.refused(), names: names, now: now})
 	z.statusOf(&plan, held, len(groups(steps)), names)
 	if names == nil {
 		z.status.Warning = z.warning(&plan, m.guards.MinOwned, o.Cloud.Limits.MaxRecords)

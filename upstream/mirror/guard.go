@@ -37,9 +37,6 @@ type Guards struct {
 	MaxFlaps int
 	// MaxRepeats is how often the very same change may succeed before it is given up.
 	MaxRepeats int
-	// Doubt says why deletions wait for an operator ("" for no doubt): the owner
-	// or the names of ownership records are others than at the last run.
-	Doubt string
 }
 
 // DefaultGuards returns the bounds of a program that nobody has told otherwise.
@@ -97,6 +94,7 @@ type judgement struct {
 	guards  *Guards
 	policy  Policy
 	unsure  string
+	doubt   string // why the mirror may take others' records for its own; "" for no doubt
 	awaited map[zones.Name]bool
 	refused map[zones.Name]string // names whose wish can't be a record of the cloud, and why
 	names   map[zones.Name]bool   // nil for a complete cycle
@@ -251,8 +249,8 @@ func (z *zoneState) holdsDeletes(plan *Plan, deletes []Step, j *judgement) (Guar
 		return "", ""
 	case j.unsure != "":
 		return GuardUnsure, j.unsure
-	case g.Doubt != "":
-		return GuardDoubt, g.Doubt
+	case j.doubt != "":
+		return GuardDoubt, j.doubt
 	case j.names != nil:
 		return GuardDelay, "only a complete cycle deletes"
 	case z.cycles < g.ObserveCycles:

@@ -235,21 +235,6 @@ func TestARefusedWishKeepsItsRecords(t *testing.T) {
 	})
 }
 
-func TestAnAcknowledgementIsAwaited(t *testing.T) {
-	t.Parallel()
-	inWorld(t, memory.DefaultLimits(), func(w *world) {
-		w.options.Guards.Doubt = "the owner was another one at the last run"
-		w.want(addresses(20))
-		w.run()
-		w.drop(0, 2)
-		w.want("new.ex.com 60 A 192.0.2.1")
-		if w.pass(time.Hour); w.count() != 21 {
-			t.Errorf("%d records are there", w.count())
-		}
-		w.held(mirror.GuardDoubt, 2)
-	})
-}
-
 // A zone that the cloud lists no longer is unknown, and what belongs to it goes into
 // no zone above it.
 func TestAZoneThatDisappearsIsNotEmpty(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,6 +44,12 @@ type Options struct {
 	MigrateFrom              string
 	// Guards are the bounds; the zero value is DefaultGuards.
 	Guards *Guards
+	// Identity are further settings that decide which records are the mirror's: filters.
+	// Memory keeps them and the registry's over restarts, so that a change is noticed
+	// (nil for nothing); Acknowledged is the Mark of those that an operator has approved.
+	Identity     Identity
+	Memory       Memory
+	Acknowledged string
 
 	// Interval is the time between complete cycles; 0 is a minute.
 	Interval time.Duration
@@ -139,13 +144,6 @@ func (o *Options) check() error {
 		}
 	}
 	return nil
-}
-
-// Fingerprint names what decides which records are this mirror's. Where it differs
-// from that of the last run, deletions should wait for an operator (Guards.Doubt).
-func (m *Mirror) Fingerprint() string {
-	o := &m.options.Registry.options
-	return strings.Join([]string{m.options.Cloud.Name, o.Owner, o.Prefix, o.Suffix, o.Wildcard, fmt.Sprint(o.Noop)}, "|")
 }
 
 // Notify says at which names something has changed. It returns at once; what

@@ -45,6 +45,7 @@ func (m *Mirror) Preview(ctx context.Context) ([]ZonePlan, error) {
 	if wanted.Unready != "" {
 		wanted.Unsure = wanted.Unready
 	}
+	m.doubts(m.recall(ctx, false))
 	shares := m.shares(states, &wanted)
 	plans := make([]ZonePlan, 0, len(states))
 	for _, z := range states {

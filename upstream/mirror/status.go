@@ -22,6 +22,9 @@ type Status struct {
 	Waiting string `json:"waiting,omitempty"`
 	// Problem is the last error that concerned all zones; "" after a good cycle.
 	Problem string `json:"problem,omitempty"`
+	// Doubt is why nothing is deleted until an operator has acknowledged it: what
+	// decides which records are the mirror's has changed.
+	Doubt string `json:"doubt,omitempty"`
 	// LastCycle is when the last complete cycle ended, LastSuccess when one ended
 	// that had no error in any zone; NextCycle is when the next begins.
 	LastCycle   time.Time    `json:"lastCycle,omitzero"`

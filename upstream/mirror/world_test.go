@@ -61,6 +61,13 @@ func (w *world) name(text string) zones.Name {
 // run starts the mirror with the options as they are now, and stops it with the test.
 func (w *world) run() {
 	w.Helper()
+	w.Cleanup(w.runUntil())
+}
+
+// runUntil starts the mirror with the options as they are now, until stop is called,
+// once.
+func (w *world) runUntil() (stop func()) {
+	w.Helper()
 	m, err := mirror.New(w.options)
 	if err != nil {
 		w.Fatal(err)
@@ -69,13 +76,13 @@ func (w *world) run() {
 	ctx, cancel := context.WithCancel(w.Context())
 	done := make(chan error)
 	go func() { done <- m.Run(ctx) }()
-	w.Cleanup(func() {
+	synctest.Wait()
+	return func() {
 		cancel()
 		if err := <-done; err != nil {
 			w.Error(err)
 		}
-	})
-	synctest.Wait()
+	}
 }
 
 // pass lets time pass.
