@@ -261,7 +261,7 @@ func (t tree) find(key []byte, name Name) packedNode {
 				return e
 			}
 		}
-		if e, sure := t.exact.find(name); sure {
+		if e, sure := t.exact.find(name, hashOf(name)); sure {
 			return e
 		}
 	}
@@ -277,7 +277,7 @@ func (t tree) search(key []byte, name Name) packedNode {
 	for b.branches != nil {
 		b = b.branches[b.kid(key)]
 	}
-	return b.leaves[b.kid(key)].find(name, tagOf(name))
+	return b.leaves[b.kid(key)].find(name, tagOf(hashOf(name)))
 }
 
 // packed returns the node of a name, or "".
