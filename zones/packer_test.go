@@ -14,7 +14,7 @@ func TestPackerIsEdit(t *testing.T) {
 	t.Parallel()
 	random := newRandom(t)
 	for _, apex := range []Name{mustName(t, "corp.test"), Root} {
-		for size := range 60 {
+		for size := range 40 {
 			sets := packerSets(random, apex, size*size)
 			sorted := NewStatic(apex, slices.Values(sets))
 			random.Shuffle(len(sets), func(i, j int) { sets[i], sets[j] = sets[j], sets[i] })
