@@ -15,22 +15,12 @@ func (c *content) compile(origin zones.Name) error {
 	c.records.sort()
 	k := &checker{content: c, origin: origin, dnames: map[zones.Name]place{}}
 	c.static = zones.NewStatic(origin, k.sets())
-	// What is wrong with a name by what stands elsewhere.
-	if k.fault == nil && (k.servers || len(k.dnames) > 0) {
-		for sets := range c.records.names() {
-			for _, s := range sets {
-				if err := k.checkAbove(s); err != nil {
-					k.refuse(s, err)
-				}
-				if s.Type == zones.TypeNS {
-					k.checkServers(s)
-				}
-			}
-		}
-	}
-	c.records = records{}
 	if k.fault != nil {
 		return k.fault
+	}
+	// What is odd by what stands elsewhere.
+	for _, s := range k.servers {
+		k.checkServers(s)
 	}
 	slices.SortStableFunc(c.odd, func(a, b oddity) int { return a.at.compare(b.at) })
 	slices.SortStableFunc(k.odd, func(a, b oddity) int { return a.at.compare(b.at) })
@@ -45,11 +35,11 @@ func (c *content) compile(origin zones.Name) error {
 type checker struct {
 	*content
 	origin  zones.Name
-	servers bool // there are NS sets
-	dnames  map[zones.Name]place
-	odd     []oddity // what is odd by what stands elsewhere
-	fault   error    // of the set that comes first in the file, of those with one
-	at      ref      // its first record
+	servers []*set               // those of NS
+	dnames  map[zones.Name]place // of what has come so far, which is all above a name
+	odd     []oddity             // what is odd by what stands elsewhere
+	fault   error                // of the set that comes first in the file, of those with one
+	at      ref                  // its first record
 }
 
 // refuse notes what is wrong with a set.
@@ -59,22 +49,28 @@ func (k *checker) refuse(s *set, err error) {
 	}
 }
 
-// sets yields the sets for the zone, and checks them on the way.
+// sets yields the sets for the zone, and checks them on the way. Behind the last
+// it gives the records up.
 func (k *checker) sets() iter.Seq[zones.StaticSet] {
 	return func(yield func(zones.StaticSet) bool) {
 		for sets, odd := range k.records.names() {
 			for _, at := range odd {
 				one := k.records.at(at)
 				if kind := one.kind(); kind != zones.Type(dns.TypeRRSIG) {
-					k.content.odd = append(k.content.odd, oddity{at: at, Finding: k.records.place(one).finding("the %s records of %s have several TTLs, of which the lowest is served (RFC 2181 section 5.2); give them one", kind, zones.Name(one.name()))})
+					k.content.odd = append(k.content.odd, oddity{at: at, Finding: k.records.place(one).finding("the %s records of %s have several TTLs, of which the lowest is served (RFC 2181 section 5.2); give them one", kind, k.records.name(one))})
 				}
 			}
 			for _, s := range sets {
 				if err := k.checkSet(s, sets); err != nil {
 					k.refuse(s, err)
 				}
-				k.servers = k.servers || s.Type == zones.TypeNS
-				if s.Type == zones.TypeDNAME {
+				if err := k.checkAbove(s); err != nil {
+					k.refuse(s, err)
+				}
+				switch s.Type {
+				case zones.TypeNS:
+					k.servers = append(k.servers, s)
+				case zones.TypeDNAME:
 					k.dnames[s.Name] = s.place
 				}
 			}
@@ -86,6 +82,7 @@ func (k *checker) sets() iter.Seq[zones.StaticSet] {
 				}
 			}
 		}
+		k.records = records{}
 	}
 }
 

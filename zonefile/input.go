@@ -2,6 +2,7 @@ package zonefile
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -40,10 +41,11 @@ func (f Finding) Error() string {
 type reading struct {
 	folder    string
 	root      *os.Root
-	stack     []*input // open files, the innermost last
-	seen      []string // files that were opened, or asked for
-	closed    *input   // the innermost that was closed last
-	fault     error    // what stopped the reading, if it isn't the parser's
+	stack     []*input        // open files, the innermost last
+	seen      []string        // files that were opened, or asked for
+	sums      map[string]*sum // of those that were opened
+	closed    *input          // the innermost that was closed last
+	fault     error           // what stopped the reading, if it isn't the parser's
 	included  int
 	generated int
 }
@@ -73,9 +75,19 @@ func cause(err error) error {
 }
 
 func (r *reading) push(shown string, content []byte) *input {
+	r.note(filepath.Clean(shown), sha256.Sum256(content))
 	in := &input{reading: r, file: shown, rest: content, next: 1}
 	r.stack = append(r.stack, in)
 	return in
+}
+
+// note keeps the sum of a file, or that it has none since it changed meanwhile.
+func (r *reading) note(path string, text sum) {
+	if before, known := r.sums[path]; known && (before == nil || *before != text) {
+		r.sums[path] = nil
+		return
+	}
+	r.sums[path] = &text
 }
 
 func (r *reading) top() *input { return r.stack[len(r.stack)-1] }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/miekg/dns"
@@ -24,7 +25,7 @@ type place struct {
 	line int
 }
 
-func (p place) String() string { return fmt.Sprintf("file %s line %d", p.file, p.line) }
+func (p place) String() string { return "file " + p.file + " line " + strconv.Itoa(p.line) }
 
 func (p place) finding(format string, args ...any) Finding {
 	return Finding{p.file, p.line, fmt.Sprintf(format, args...)}
@@ -35,8 +36,9 @@ type content struct {
 	records  records
 	static   *zones.Static
 	findings []Finding
-	odd      []oddity // findings beside those, in no order
-	seen     []string // files read, or asked for
+	odd      []oddity        // findings beside those, in no order
+	seen     []string        // files read, or asked for
+	sums     map[string]*sum // of those that were read
 }
 
 // An oddity is a finding with the place in the order of findings.
@@ -71,9 +73,10 @@ func parse(origin zones.Name, path string) (*content, error) {
 
 // parse takes in a zone file's text; root is its folder.
 func (c *content) parse(root *os.Root, origin zones.Name, path string, text []byte) error {
-	r := &reading{folder: filepath.Dir(path), root: root, seen: c.seen}
+	c.records.begin(origin)
+	r := &reading{folder: filepath.Dir(path), root: root, seen: c.seen, sums: map[string]*sum{}}
 	err := c.read(r, origin, r.push(path, text))
-	c.seen = r.seen
+	c.seen, c.sums = r.seen, r.sums
 	if err != nil {
 		return err
 	}

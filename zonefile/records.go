@@ -13,47 +13,69 @@ import (
 // records are what was read from a zone file, as octets: a million records make
 // no million objects for the collector to visit.
 type records struct {
+	origin zones.Name // all lie in this zone
+	top    []byte     // the key of origin
 	chunks [][]byte
-	refs   []ref // in the order of the file, until they are sorted
+	refs   []sorted // in the order of the file, until they are sorted
 	files  []string
-	key    []byte
+	buf    []byte
 }
 
 // A ref is where a record stands in chunks. Refs order like the file.
 type ref struct{ chunk, at uint32 }
+
+// A sorted is a ref with the first eight octets of the record's key, big-endian: most
+// comparisons need no look at the record.
+type sorted struct {
+	head uint64
+	ref
+}
 
 const chunkOctets = 1 << 20
 
 // A record stands in a chunk as
 //
 //	length of the key    2 octets, big-endian like all numbers here
-//	length of the name   1 octet
 //	type                 2 octets
 //	TTL                  4 octets
 //	number of the file   2 octets
 //	line                 4 octets
 //	length of the data   2 octets
-//	key, name, data
+//	key, data
+//
+// where the key is the name's (see zones.Name.AppendKey) without the origin's,
+// with which it begins.
 type record []byte
 
-const recordHead = 17
+const recordHead = 16
 
 func (r record) key() []byte      { return r[recordHead:][:binary.BigEndian.Uint16(r)] }
-func (r record) name() []byte     { return r[recordHead+len(r.key()):][:r[2]] }
-func (r record) kind() zones.Type { return zones.Type(binary.BigEndian.Uint16(r[3:])) }
-func (r record) ttl() uint32      { return binary.BigEndian.Uint32(r[5:]) }
+func (r record) kind() zones.Type { return zones.Type(binary.BigEndian.Uint16(r[2:])) }
+func (r record) ttl() uint32      { return binary.BigEndian.Uint32(r[4:]) }
 func (r record) data() []byte {
-	return r[recordHead+len(r.key())+int(r[2]):][:binary.BigEndian.Uint16(r[15:])]
+	return r[recordHead+len(r.key()):][:binary.BigEndian.Uint16(r[14:])]
 }
 
 func (r *records) place(of record) place {
-	return place{r.files[binary.BigEndian.Uint16(of[9:])], int(binary.BigEndian.Uint32(of[11:]))}
+	return place{r.files[binary.BigEndian.Uint16(of[8:])], int(binary.BigEndian.Uint32(of[10:]))}
 }
 
-// add keeps a record. Name and data are copied; data has at most 65535 octets.
+func (r *records) name(of record) zones.Name {
+	r.buf = append(append(r.buf[:0], r.top...), of.key()...)
+	return zones.NameOfKey(r.buf)
+}
+
+// begin makes room for records of a zone.
+func (r *records) begin(origin zones.Name) {
+	r.origin, r.top = origin, origin.AppendKey(nil)
+}
+
+// add keeps a record, whose name lies in the zone. Name and data are copied; data
+// has at most 65535 octets.
 func (r *records) add(name zones.Name, kind zones.Type, ttl uint32, data []byte, at place) {
-	r.key = name.AppendKey(r.key[:0])
-	size := recordHead + len(r.key) + len(name) + len(data)
+	r.buf = name.AppendKey(r.buf[:0])
+	key := r.buf[len(r.top):]
+	size := recordHead + len(key) + len(data)
 	last := len(r.chunks) - 1
 	if last < 0 || cap(r.chunks[last])-len(r.chunks[last]) < size {
 		r.chunks = append(r.chunks, make([]byte, 0, max(chunkOctets, size)))
@@ -69,16 +91,16 @@ func (r *records) add(name zones.Name, kind zones.Type, ttl uint32, data []byte,
 		r.files = append(r.files, at.file)
 	}
 	chunk := r.chunks[last]
-	r.refs = append(r.refs, ref{uint32(last), uint32(len(chunk))})
-	chunk = binary.BigEndian.AppendUint16(chunk, uint16(len(r.key)))
-	chunk = append(chunk, byte(len(name)))
+	var head [8]byte
+	copy(head[:], key)
+	r.refs = append(r.refs, sorted{binary.BigEndian.Uint64(head[:]), ref{uint32(last), uint32(len(chunk))}})
+	chunk = binary.BigEndian.AppendUint16(chunk, uint16(len(key)))
 	chunk = binary.BigEndian.AppendUint16(chunk, uint16(kind))
 	chunk = binary.BigEndian.AppendUint32(chunk, ttl)
 	chunk = binary.BigEndian.AppendUint16(chunk, uint16(file))
 	chunk = binary.BigEndian.AppendUint32(chunk, uint32(at.line))
 	chunk = binary.BigEndian.AppendUint16(chunk, uint16(len(data)))
-	chunk = append(chunk, r.key...)
-	chunk = append(chunk, name...)
+	chunk = append(chunk, key...)
 	r.chunks[last] = append(chunk, data...)
 }
 
@@ -100,9 +122,13 @@ func (a ref) compare(b ref) int {
 // sort brings the records in the canonical order of their names, those of a
 // name in the order of types, and those of a set in that of the file.
 func (r *records) sort() {
-	slices.SortFunc(r.refs, func(a, b ref) int {
-		x, y := r.at(a), r.at(b)
-		return cmp.Or(bytes.Compare(x.key(), y.key()), cmp.Compare(x.kind(), y.kind()), a.compare(b))
+	slices.SortFunc(r.refs, func(a, b sorted) int {
+		// A key that ends within its head orders before those that go on, as zeros do.
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		x, y := r.at(a.ref), r.at(b.ref)
+		return cmp.Or(bytes.Compare(x.key(), y.key()), cmp.Compare(x.kind(), y.kind()), a.compare(b.ref))
 	})
 }
 
@@ -114,7 +140,9 @@ func (r *records) names() iter.Seq2[[]*set, []ref] {
 		var sets []*set
 		var odd []ref
 		var key []byte
+		var name zones.Name
 		for _, at := range r.refs {
+			at := at.ref
 			one := r.at(at)
 			if len(sets) > 0 && !bytes.Equal(key, one.key()) {
 				if !yield(sets, odd) {
@@ -122,10 +150,12 @@ func (r *records) names() iter.Seq2[[]*set, []ref] {
 				}
 				sets, odd = nil, nil
 			}
-			key = one.key()
+			if key = one.key(); len(sets) == 0 {
+				name = r.name(one)
+			}
 			if n := len(sets); n == 0 || sets[n-1].Type != one.kind() {
 				sets = append(sets, &set{
-					RRSet: zones.RRSet{Name: zones.Name(one.name()), Type: one.kind(), TTL: one.ttl()},
+					RRSet: zones.RRSet{Name: name, Type: one.kind(), TTL: one.ttl()},
 					first: at, place: r.place(one),
 				})
 			}

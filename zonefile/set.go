@@ -1,7 +1,9 @@
 package zonefile
 
 import (
+	"crypto/sha256"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +51,11 @@ type stamp struct {
 	info os.FileInfo // nil for one that isn't there
 	// unsure says that the file may have changed since without its time telling.
 	unsure bool
+	sum    *sum // of what was read; nil where it could not be
 }
+
+// A sum is the SHA-256 of a file's text.
+type sum [sha256.Size]byte
 
 // grain is how coarse the times of files may be.
 const grain = 2 * time.Second
@@ -78,7 +84,7 @@ func (z *zone) read() (changed bool) {
 	c, err := parse(z.Origin, z.Path)
 	z.seen = make(map[string]stamp, len(c.seen))
 	for _, path := range c.seen {
-		z.seen[path] = stampOf(path, now)
+		z.seen[path] = stampOf(path, now, c.sums[path])
 	}
 	z.problem = err
 	if err != nil {
@@ -92,27 +98,48 @@ func (z *zone) read() (changed bool) {
 	return changed
 }
 
-func stampOf(path string, now time.Time) stamp {
+func stampOf(path string, now time.Time, sum *sum) stamp {
 	info, err := os.Stat(path)
 	if err != nil {
 		return stamp{}
 	}
-	return stamp{info, now.Sub(info.ModTime()) < grain}
+	return stamp{info, now.Sub(info.ModTime()) < grain, sum}
 }
 
 // stale reports whether any of the zone's files may have changed.
 func (z *zone) stale() bool {
 	for path, old := range z.seen {
+		now := time.Now()
 		info, err := os.Stat(path)
 		switch {
 		case (err != nil) != (old.info == nil):
 			return true
 		case err != nil:
-		case old.unsure || !os.SameFile(info, old.info) || info.Size() != old.info.Size() || !info.ModTime().Equal(old.info.ModTime()):
+		case !os.SameFile(info, old.info) || info.Size() != old.info.Size() || !info.ModTime().Equal(old.info.ModTime()):
 			return true
+		case !old.unsure:
+		case old.sum == nil || !old.sum.fits(path):
+			return true
+		default:
+			// What a file says is far cheaper to compare than to read anew.
+			z.seen[path] = stamp{info, now.Sub(info.ModTime()) < grain, old.sum}
 		}
 	}
 	return false
+}
+
+// fits reports whether the file still has the text.
+func (s *sum) fits(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return false
+	}
+	return sum(hash.Sum(nil)) == *s
 }
 
 // note keeps the zone's problem for Problems.

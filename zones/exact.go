@@ -71,10 +71,9 @@ func (x *exact) slot(at uint64) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// find returns the node of a name, or "". sure is false where the tree must be
+// find returns the node of a name with that hash, or "". sure is false where the tree must be
 // asked.
-func (x *exact) find(name Name) (e packedNode, sure bool) {
-	hash := hashOf(name)
+func (x *exact) find(name Name, hash uint64) (e packedNode, sure bool) {
 	for at := x.start(hash); ; at++ {
 		if at == x.slots {
 			at = 0
@@ -95,6 +94,29 @@ func (x *exact) find(name Name) (e packedNode, sure bool) {
 			return e, true
 		}
 	}
+}
+
+// findExact is find without the key, which is not made for nearly all queries of a
+// large zone. sure is false where the key is needed to tell.
+func (t tree) findExact(name Name) (e packedNode, sure bool) {
+	if t.exact == nil {
+		return "", false
+	}
+	hash := hashOf(name)
+	if t.changed != nil && t.changed.root != nil {
+		// What has changed is one leaf in a zone whose file alone is served.
+		b := t.changed.root
+		if len(b.leaves) != 1 {
+			return "", false
+		}
+		if e := b.leaves[0].find(name, tagOf(hash)); e != "" {
+			if e.has(isGone) {
+				return "", true
+			}
+			return e, true
+		}
+	}
+	return t.exact.find(name, hash)
 }
 
 // slotsFor returns how many slots a table for so many nodes has: a third of them

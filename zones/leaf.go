@@ -55,7 +55,7 @@ func (l leaf) end(at, width int) int {
 	return int(s[0])<<24 | int(s[1])<<16 | int(s[2])<<8 | int(s[3])
 }
 
-// find returns the node of a name, or "". tag is tagOf(name).
+// find returns the node of a name, or "". tag is that of its hash.
 func (l leaf) find(name Name, tag byte) packedNode {
 	n := l.len()
 	if n == 0 {
@@ -110,7 +110,7 @@ func pack(nodes []packedNode) leaf {
 	buf := make([]byte, 0, 2+len(nodes)*(1+width)+size)
 	buf = append(buf, byte(len(nodes)), byte(width))
 	for _, e := range nodes {
-		buf = append(buf, tagOf(e.name()))
+		buf = append(buf, tagOf(hashOf(e.name())))
 	}
 	end := len(buf) + width*len(nodes)
 	for _, e := range nodes {
@@ -126,6 +126,6 @@ func pack(nodes []packedNode) leaf {
 	return leaf(textOfMemory(buf))
 }
 
-// tagOf hashes a name to an octet: enough to look at one node of a leaf, not at
-// all of them.
-func tagOf(name Name) byte { return byte(hashOf(name) >> 16) }
+// tagOf takes an octet of a name's hash: enough to look at one node of a leaf, not
+// at all of them.
+func tagOf(hash uint64) byte { return byte(hash >> 16) }

@@ -284,14 +284,26 @@ type found struct {
 // find looks for q, which lies in the zone, and for what stands above it. buf is
 // memory to work in.
 func (z *Zone) find(q Name, t Type, buf *keyBuffer) found {
+	var e packedNode
+	var sure bool
+	if z.cuts.nodes == 0 {
+		if e, sure = z.tree.findExact(q); e != "" {
+			return found{findNode, e}
+		}
+		if sure && z.tree.wildcards == 0 {
+			return found{kind: findNothing}
+		}
+	}
 	key := buf.key(q)
 	if z.cuts.nodes > 0 {
 		if found := z.findCut(buf, q, t); found.kind != findNothing {
 			return found
 		}
 	}
-	if e := z.tree.find(key, q); e != "" {
-		return found{findNode, e}
+	if !sure {
+		if e = z.tree.find(key, q); e != "" {
+			return found{findNode, e}
+		}
 	}
 	if z.tree.wildcards == 0 {
 		return found{kind: findNothing}

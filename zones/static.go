@@ -20,7 +20,8 @@ type staticKey struct{ origin, name Name }
 
 // SetStatic replaces all static records of a zone, which must be one of
 // Options.Origins; others are left out. The next Commit publishes them; it costs
-// the names that differ. Nil takes them all away.
+// the names that differ. Nil takes them all away. What a zone begins with, before
+// it was ever published, is not among that Commit's Changes.
 //
 // At one name and type a static set stands in place of what objects claim, and
 // a static CNAME in place of all their claims. A static SOA and NS set at the
@@ -80,6 +81,11 @@ func (t *Table) adopt(b *building) {
 		b.edit.put(name, old.sets, old.claimed, old.alias)
 		t.touchStatic(b, name)
 	}
+	b.changed = true
+	if b.zone.negative == nil {
+		t.begin(b, was)
+		return
+	}
 	for old, next := range differing(was, b.static.tree) {
 		name := cmp.Or(old, next).name()
 		if b.base[name] != nil {
@@ -87,7 +93,40 @@ func (t *Table) adopt(b *building) {
 		}
 		t.replace(b, old.node(), next.node())
 	}
-	b.changed = true
+}
+
+// begin has a zone that was never published begin with its file, in place of
+// another or of none. Nobody has seen the zone, so that there are no changes to
+// list: of a large file, they would take more memory than the zone.
+func (t *Table) begin(b *building, was tree) {
+	for e := range was.entries("") {
+		t.tally(b, e, -1)
+	}
+	for e := range b.static.tree.entries("") {
+		t.tally(b, e, +1)
+	}
+	b.fileMoved = true
+}
+
+// tally counts the records of one of the file's nodes, and where its alias leads.
+func (t *Table) tally(b *building, e packedNode, by int) {
+	if b.base[e.name()] != nil {
+		return // the next commit settles it
+	}
+	rest, _ := e.body()
+	for rest != "" {
+		var set packedSet
+		set, rest = rest.next(e.has(placed))
+		b.records[set.kind] += by * set.count
+	}
+	if !e.has(hasAlias) {
+		return
+	}
+	if link := e.node().alias; by < 0 {
+		t.noteAlias(link, nil)
+	} else {
+		t.noteAlias(nil, link)
+	}
 }
 
 // replace notes that one node of a zone stands in the place of another; either

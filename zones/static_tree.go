@@ -22,16 +22,23 @@ type Static struct {
 
 // NewStatic compiles the record sets of a zone's file. They must lie in the
 // zone, one of a name and type, data in canonical order; others than those of
-// the zone are left out. Sets in canonical order of names take the least memory
-// on the way; the Static keeps none of them.
+// the zone are left out. Sets in canonical order of names take the least time, and
+// the least memory on the way; the Static keeps none of them. Of many names, the
+// leaves are copied once more when the last set has come: what sets reads from
+// should be given up by then.
 func NewStatic(origin Name, sets iter.Seq[StaticSet]) *Static {
 	s := &Static{origin: origin}
-	builder := &staticBuilder{static: s, edit: tree{}.edit(origin, tree{}), files: map[string]int{}}
+	builder := &staticBuilder{static: s, packer: &packer{apex: origin}, files: map[string]int{}}
 	for set := range sets {
 		builder.add(set)
 	}
 	builder.close()
-	s.tree, s.cuts = builder.edit.commit()
+	if builder.packer != nil {
+		s.tree, s.cuts = builder.packer.trees()
+	} else {
+		s.tree, s.cuts = builder.edit.commit()
+	}
+	builder.packer, builder.edit = nil, nil // not in memory beside the compact tree
 	s.tree = s.tree.compacted()
 	return s
 }
@@ -39,7 +46,8 @@ func NewStatic(origin Name, sets iter.Seq[StaticSet]) *Static {
 // A staticBuilder gathers the sets of one name after the other.
 type staticBuilder struct {
 	static *Static
-	edit   *edit
+	packer *packer // as long as names come in canonical order, then nil
+	edit   *edit   // from then on
 	files  map[string]int
 	node   *node
 	places []setPlace
@@ -69,6 +77,17 @@ func (b *staticBuilder) add(set StaticSet) {
 
 // open begins a name, or goes on with one that was begun before.
 func (b *staticBuilder) open(name Name) {
+	if b.packer != nil {
+		if b.packer.follows(name) {
+			if b.node == nil {
+				b.node = &node{}
+			}
+			*b.node, b.places = node{name: name, sets: b.node.sets[:0]}, b.places[:0]
+			return
+		}
+		nodes, cuts := b.packer.trees()
+		b.packer, b.edit = nil, nodes.edit(b.static.origin, cuts)
+	}
 	if p, ok := b.edit.pending[name]; ok {
 		b.node, b.places = p.node, p.places
 		return
@@ -80,7 +99,11 @@ func (b *staticBuilder) open(name Name) {
 }
 
 func (b *staticBuilder) close() {
-	if b.node != nil {
+	switch {
+	case b.node == nil:
+	case b.packer != nil:
+		b.packer.put(b.node, b.places)
+	default:
 		b.edit.place(b.node, b.places)
 	}
 }

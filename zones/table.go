@@ -283,7 +283,8 @@ type Commit struct {
 	// Snapshot is the new snapshot, or the last one where nothing changed.
 	Snapshot *Snapshot
 	// Changes are the record sets that came, went or changed, SOAs left out, in
-	// the order of zone, name and type.
+	// the order of zone, name and type. Those that a zone file brings to a zone that
+	// was never published before are left out, too.
 	Changes []Change
 	// Names are those at which objects changed what they ask for, in no order:
 	// a mirror looks at them again. They hold names whose records are as before.

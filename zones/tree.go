@@ -1,6 +1,7 @@
 package zones
 
 import (
+	"bytes"
 	"encoding/binary"
 	"iter"
 	"strings"
@@ -107,6 +108,39 @@ func (k *keyBuffer) escape(w int, label string) int {
 func (n Name) AppendKey(buf []byte) []byte {
 	var keys keyBuffer
 	return append(buf, keys.key(n)...)
+}
+
+// NameOfKey returns the name whose key AppendKey made. It panics on what is none.
+func NameOfKey(key []byte) Name {
+	var wire [maxNameOctets]byte
+	at := len(wire) - 1 // the root's label stands there
+	for len(key) > 0 {
+		end := bytes.IndexByte(key, 0)
+		label := key[:end]
+		if bytes.IndexByte(label, 1) >= 0 {
+			label = unescapeKey(label)
+		}
+		at -= len(label)
+		copy(wire[at:], label)
+		at--
+		wire[at] = byte(len(label))
+		key = key[end+1:]
+	}
+	return Name(wire[at:])
+}
+
+// unescapeKey is the reverse of escape.
+func unescapeKey(label []byte) []byte {
+	plain := make([]byte, 0, len(label))
+	for i := 0; i < len(label); i++ {
+		c := label[i]
+		if c == 1 {
+			i++
+			c = label[i] - 1
+		}
+		plain = append(plain, c)
+	}
+	return plain
 }
 
 // suffix returns the last labels of the name whose key was made last.
@@ -227,7 +261,7 @@ func (t tree) find(key []byte, name Name) packedNode {
 				return e
 			}
 		}
-		if e, sure := t.exact.find(name); sure {
+		if e, sure := t.exact.find(name, hashOf(name)); sure {
 			return e
 		}
 	}
@@ -243,7 +277,7 @@ func (t tree) search(key []byte, name Name) packedNode {
 	for b.branches != nil {
 		b = b.branches[b.kid(key)]
 	}
-	return b.leaves[b.kid(key)].find(name, tagOf(name))
+	return b.leaves[b.kid(key)].find(name, tagOf(hashOf(name)))
 }
 
 // packed returns the node of a name, or "".

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,7 @@ type pipeline struct {
 	mirrors    *mirrorSet    // nil without any; set before anything runs
 	files      *zonefile.Set // of --zone-file; empty without any
 	recent     adminpage.Recent
+	readLarge  atomic.Bool // a large zone file was read anew, and not yet published
 }
 
 // pipelineOptions are what differs between the commands.

@@ -80,6 +80,7 @@ type daemon struct {
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
+	saveMemory() // zone files are read before anything runs
 	log, err := objects.general.logger(stderr)
 	if err != nil {
 		return err
@@ -177,7 +178,6 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 
 // run serves until a signal comes or a part fails.
 func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
-	saveMemory()
 	set, err := d.pipeline.loadManifests(stdin)
 	if err != nil {
 		return err
@@ -303,6 +303,7 @@ func (d *daemon) committed(commit zones.Commit) {
 		close(d.ready)
 		go giveBack()
 	}
+	d.pipeline.tidy()
 	if d.events == nil {
 		return
 	}

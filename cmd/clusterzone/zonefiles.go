@@ -100,7 +100,10 @@ func stopping(all []error, fault func(error)) error {
 // watchZoneFiles keeps the zone files up to date until ctx is done.
 func (p *pipeline) watchZoneFiles(ctx context.Context) error {
 	if len(p.settings.zone.zoneFiles) > 0 {
-		p.files.Run(ctx, p.log, p.feed.SetStatic)
+		p.files.Run(ctx, p.log, func(origin zones.Name, static *zones.Static) {
+			p.noteReading(static)
+			p.feed.SetStatic(origin, static)
+		})
 	}
 	return nil
 }
