@@ -41,6 +41,9 @@ func (f *Feed) translate() bool {
 		f.state.fresh(owner)
 		f.options.Table.Put(f.hold(translated))
 	}
+	if len(f.dirty) == 0 {
+		f.dirty = make(ownerSet) // a map keeps the room that its largest batch took
+	}
 	return wrote
 }
 
