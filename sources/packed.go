@@ -228,21 +228,24 @@ func nextField(wire []byte) (number protowire.Number, value, rest []byte, err er
 }
 
 // uid returns the UID of a packed object.
-func (t packedText) uid() types.UID {
+func (t packedText) uid() (uid types.UID) {
 	wire, _ := t.parts()
-	return types.UID(lastField(lastField([]byte(wire), fieldMetadata), fieldUID))
+	eachField([]byte(wire), fieldMetadata, func(meta []byte) {
+		eachField(meta, fieldUID, func(value []byte) { uid = types.UID(value) })
+	})
+	return uid
 }
 
-// lastField returns the octets of a field, nil where it is not there.
-func lastField(wire []byte, wanted protowire.Number) (found []byte) {
+// eachField calls look with the octets of each field of that number. What is no
+// protobuf has none.
+func eachField(wire []byte, wanted protowire.Number, look func(value []byte)) {
 	for len(wire) > 0 {
 		number, value, rest, err := nextField(wire)
 		if err != nil {
-			return nil
+			return
 		}
-		if wire = rest; number == wanted {
-			found = value
+		if wire = rest; number == wanted && value != nil {
+			look(value)
 		}
 	}
-	return found
 }
