@@ -28,7 +28,7 @@ func packedIngress() *networkingv1.Ingress {
 			},
 			Finalizers:      []string{"f"},
 			OwnerReferences: []metav1.OwnerReference{{Name: "owner", UID: "u-2"}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}},
 		},
 		Spec: networkingv1.IngressSpec{
 			IngressClassName: &class,
