@@ -41,7 +41,7 @@ const (
 // The objects handed over are frozen: neither side changes them afterwards.
 type Sink interface {
 	// Set reports that obj (of a type that belongs to kind, *networkingv1.Ingress
-	// and so on) exists in this form now.
+	// and so on, or a *Packed of it) exists in this form now.
 	Set(kind Kind, obj metav1.Object)
 	// Gone reports that the object no longer exists.
 	Gone(kind Kind, namespace, name string)

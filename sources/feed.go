@@ -62,7 +62,8 @@ type Feed struct {
 
 	mu        sync.Mutex // guards all below
 	world     *world
-	dirty     ownerSet // to be translated anew
+	dirty     ownerSet                      // to be translated anew
+	ahead     map[zones.Owner]*zones.Object // translated before anything is served
 	states    map[Kind]*kindState
 	ready     bool
 	lastEvent time.Time
@@ -102,6 +103,7 @@ func NewFeed(options FeedOptions) (*Feed, error) {
 		kinds:   make(map[Kind]bool),
 		world:   newWorld(wantedSources(options.Needs)...),
 		dirty:   make(ownerSet),
+		ahead:   make(map[zones.Owner]*zones.Object),
 		states:  make(map[Kind]*kindState),
 	}
 	for _, kind := range Kinds(options.Needs) {
@@ -196,6 +198,8 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	if f.ready {
 		changed = f.translate() || changed
 		changed = f.pruneSaved() || changed
+	} else {
+		f.translateAhead()
 	}
 	defer f.noteStatus()
 	due := !f.again.IsZero() && !now.Before(f.again)

@@ -88,7 +88,7 @@ func (h *holds) shorten(wait time.Duration, now time.Time) time.Duration {
 func (f *Feed) endHolds() {
 	for _, end := range f.holds.over(f.options.Now()) {
 		switch {
-		case f.world.object(end.owner) == nil && !f.state.holds(end.owner):
+		case !f.world.hasObject(end.owner) && !f.state.holds(end.owner):
 			f.holds.set(end.owner, time.Time{}) // the object has gone, and the hold with it
 		case f.troubled(end.owner.Source):
 			f.holds.paused = append(f.holds.paused, end)
@@ -141,7 +141,7 @@ func (f *Feed) forgetReborn(kind Kind, key objectKey, obj metav1.Object) {
 	if owner.Source == "" || f.state.holds(owner) {
 		return
 	}
-	if old := f.world.object(owner); old != nil && old.GetUID() != obj.GetUID() {
+	if old, known := f.world.uid(kind, key); known && old != obj.GetUID() {
 		f.options.Table.Delete(owner)
 	}
 }

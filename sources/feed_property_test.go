@@ -59,9 +59,10 @@ func newHistory(seed uint64) *history {
 // object returns a random object of any kind.
 func (h *history) object() metav1.Object {
 	all := h.owners()
-	for _, shelf := range h.world().shelves {
-		for _, objects := range shelf.in {
-			all = slices.AppendSeq(all, maps.Values(objects))
+	world := h.world()
+	for kind := range world.shelves {
+		for key := range world.keys(kind) {
+			all = append(all, world.get(kind, key))
 		}
 	}
 	// Which one comes last of a map is not the seed's choice without an order.

@@ -144,7 +144,7 @@ func (f *Feed) pruneSaved() bool {
 			continue
 		}
 		for owner := range f.state.old {
-			if owner.Source == need.Source && f.world.object(owner) == nil {
+			if owner.Source == need.Source && !f.world.hasObject(owner) {
 				f.state.fresh(owner)
 				f.options.Table.Delete(owner)
 				wrote = true

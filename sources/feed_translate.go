@@ -3,6 +3,7 @@ package sources
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,29 +20,81 @@ func (f *Feed) translate() bool {
 		open[need.Source] = f.settled(need) && f.states[need.Kinds[0]].synced
 	}
 	wrote := false
+	for owner, translated := range f.ahead {
+		if _, due := f.dirty[owner]; !due && open[owner.Source] {
+			wrote = true
+			delete(f.ahead, owner)
+			f.options.Table.Put(f.hold(*translated))
+		}
+	}
+	f.ahead = roomFor(f.ahead)
 	for owner := range f.dirty {
 		if !open[owner.Source] {
 			continue
 		}
 		delete(f.dirty, owner)
+		delete(f.ahead, owner)
 		wrote = true
-		obj := f.world.object(owner)
-		if obj == nil {
-			f.world.reads.replace(owner, reading{})
+		translated, blind, there := f.translateOwner(owner)
+		if !there {
 			f.state.fresh(owner)
 			f.options.Table.Delete(owner)
 			continue
 		}
-		beside := f.world.reader(owner.Namespace)
-		translated := f.translateOne(owner, obj, beside)
-		f.world.reads.replace(owner, beside.reading())
-		if beside.blind && f.state.holds(owner) {
+		if blind && f.state.holds(owner) {
 			continue // what was saved is better than what is seen with one eye
 		}
 		f.state.fresh(owner)
 		f.options.Table.Put(f.hold(translated))
 	}
+	f.dirty = roomFor(f.dirty)
 	return wrote
+}
+
+// translateAhead translates, while nothing is served yet, owners of sources that
+// wait for nothing but the rest of their own objects: the API server is still at
+// sending those. What comes of it is put into the table when the source is read
+// whole; whoever is touched until then is translated again.
+func (f *Feed) translateAhead() {
+	waits := make(map[string]bool, len(f.options.Needs))
+	for _, need := range f.options.Needs {
+		waits[need.Source] = slices.ContainsFunc(need.Kinds[1:], func(kind Kind) bool { return !f.states[kind].settled() })
+	}
+	for owner := range f.dirty {
+		if waits[owner.Source] {
+			continue
+		}
+		delete(f.dirty, owner)
+		if translated, _, there := f.translateOwner(owner); there {
+			f.ahead[owner] = &translated
+		} else {
+			delete(f.ahead, owner)
+		}
+	}
+	f.dirty = roomFor(f.dirty)
+}
+
+// roomFor returns another map for one that is empty: a map keeps the room that its
+// largest content took.
+func roomFor[M ~map[K]V, K comparable, V any](m M) M {
+	if len(m) == 0 {
+		return make(M)
+	}
+	return m
+}
+
+// translateOwner translates the object behind an owner, and notes what was read
+// for it. blind says that the translation was told of a kind that can't be read.
+func (f *Feed) translateOwner(owner zones.Owner) (translated zones.Object, blind, there bool) {
+	obj := f.world.object(owner)
+	if obj == nil {
+		f.world.reads.replace(owner, reading{})
+		return translated, false, false
+	}
+	beside := f.world.reader(owner.Namespace)
+	translated = f.translateOne(owner, obj, beside)
+	f.world.reads.replace(owner, beside.reading())
+	return translated, beside.blind, true
 }
 
 // translateOne translates one object. A panic is that object's: it becomes a

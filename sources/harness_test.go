@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"sort"
 	"strings"
@@ -105,6 +106,30 @@ func readScene(t testing.TB, text []byte, unreadable []Kind) *scene {
 		s.world.setProblem(kind, errors.New("forbidden"), touched)
 	}
 	return s
+}
+
+// keys yields the keys of all objects of a kind, in no order.
+func (w *world) keys(kind Kind) iter.Seq[objectKey] {
+	return func(yield func(objectKey) bool) {
+		s := w.shelves[kind]
+		if s == nil {
+			return
+		}
+		for namespace, objects := range s.in {
+			for name := range objects {
+				if !yield(objectKey{namespace, name}) {
+					return
+				}
+			}
+		}
+		for namespace, objects := range s.packed {
+			for name := range objects {
+				if !yield(objectKey{namespace, name}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // decodeAll reads the YAML documents of a test case.

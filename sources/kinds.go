@@ -77,7 +77,9 @@ func Info(kind Kind) (info KindInfo, ok bool) {
 
 // KindOf returns the kind that an object's type belongs to, or "".
 func KindOf(obj metav1.Object) Kind {
-	switch obj.(type) {
+	switch obj := obj.(type) {
+	case *Packed:
+		return obj.kind
 	case *networkingv1.Ingress:
 		return KindIngress
 	case *networkingv1.IngressClass:

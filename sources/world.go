@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/clusterzone/clusterzone/zones"
@@ -22,15 +23,18 @@ type objectKey struct{ namespace, name string }
 // An ownerSet is a set of owners, here always those to be translated anew.
 type ownerSet map[zones.Owner]struct{}
 
-// A shelf holds the objects of one kind by namespace, then by name.
+// A shelf holds the objects of one kind by namespace, then by name. Those of kinds
+// that can be packed are in packed, all others in in.
 type shelf struct {
-	in    map[string]map[string]metav1.Object
-	count int
+	in     map[string]map[string]metav1.Object
+	packed map[string]map[string]packedText
+	count  int
 }
 
 // A world is every object that an origin has reported, by kind, and who has
 // read what of it. Objects are those that the origin handed over: frozen, and
-// not copied. A world is not safe for concurrent use; a Feed owns it.
+// not copied; those of kinds that can be packed are kept as octets alone, and each
+// look at one unpacks it anew. A world is not safe for concurrent use; a Feed owns it.
 type world struct {
 	shelves  map[Kind]*shelf
 	slicesOf map[objectKey]map[string]*discoveryv1.EndpointSlice // by Service, then by name
@@ -61,16 +65,58 @@ func newWorld(wanted ...string) *world {
 	return w
 }
 
-// get returns an object, or nil.
+// get returns an object, or nil. Of a packed one that can't be read, only the key
+// is left: nothing of it is served, and it stays in the cluster's sight.
 func (w *world) get(kind Kind, key objectKey) metav1.Object {
-	if s := w.shelves[kind]; s != nil {
+	s := w.shelves[kind]
+	if s == nil {
+		return nil
+	}
+	text, packed := s.packed[key.namespace][key.name]
+	if !packed {
 		return s.in[key.namespace][key.name]
 	}
-	return nil
+	obj, err := text.unpack(kind)
+	if err != nil {
+		info, _ := Info(kind)
+		bare, ok := info.New().(metav1.Object)
+		if !ok {
+			return nil
+		}
+		bare.SetNamespace(key.namespace)
+		bare.SetName(key.name)
+		return bare
+	}
+	return obj
+}
+
+// has reports whether an object is there.
+func (w *world) has(kind Kind, key objectKey) bool {
+	s := w.shelves[kind]
+	if s == nil {
+		return false
+	}
+	_, packed := s.packed[key.namespace][key.name]
+	return packed || s.in[key.namespace][key.name] != nil
+}
+
+// uid returns the UID of an object; known is false where it is not there.
+func (w *world) uid(kind Kind, key objectKey) (uid types.UID, known bool) {
+	s := w.shelves[kind]
+	if s == nil {
+		return "", false
+	}
+	if text, ok := s.packed[key.namespace][key.name]; ok {
+		return text.uid(), true
+	}
+	if obj := s.in[key.namespace][key.name]; obj != nil {
+		return obj.GetUID(), true
+	}
+	return "", false
 }
 
 // all returns the objects of a kind in a namespace ("" for kinds without), by
-// name. The caller must not change the map.
+// name, but for those that are packed. The caller must not change the map.
 func (w *world) all(kind Kind, namespace string) map[string]metav1.Object {
 	if s := w.shelves[kind]; s != nil {
 		return s.in[namespace]
@@ -91,6 +137,11 @@ func (w *world) object(owner zones.Owner) metav1.Object {
 	return w.get(kindOf(owner.Source), objectKey{owner.Namespace, owner.Name})
 }
 
+// hasObject reports whether the object behind an owner is there.
+func (w *world) hasObject(owner zones.Owner) bool {
+	return w.has(kindOf(owner.Source), objectKey{owner.Namespace, owner.Name})
+}
+
 // set takes in an object and adds to touched who must be translated anew: the
 // object itself where it is an owner, and each owner whose last translation
 // read what has changed. An update without a difference touches nobody.
@@ -98,8 +149,15 @@ func (w *world) set(obj metav1.Object, touched ownerSet) {
 	kind, key := KindOf(obj), objectKey{obj.GetNamespace(), obj.GetName()}
 	s := w.shelves[kind]
 	if s == nil {
-		s = &shelf{in: make(map[string]map[string]metav1.Object)}
+		s = &shelf{in: make(map[string]map[string]metav1.Object), packed: make(map[string]map[string]packedText)}
 		w.shelves[kind] = s
+	}
+	if packed, ok := pack(kind, obj); ok {
+		w.setPacked(s, packed, key, touched)
+		return
+	}
+	if Packs(kind) {
+		s.remove(key) // it may be there packed
 	}
 	if s.in[key.namespace] == nil {
 		s.in[key.namespace] = make(map[string]metav1.Object)
@@ -115,20 +173,52 @@ func (w *world) set(obj metav1.Object, touched ownerSet) {
 	}
 }
 
+// setPacked is set for an object that is kept packed.
+func (w *world) setPacked(s *shelf, obj *Packed, key objectKey, touched ownerSet) {
+	if s.in[key.namespace] != nil {
+		s.remove(key) // it may be there unpacked
+	}
+	if s.packed[key.namespace] == nil {
+		s.packed[key.namespace] = make(map[string]packedText)
+	}
+	old, known := s.packed[key.namespace][key.name]
+	s.packed[key.namespace][key.name] = obj.text
+	if !known {
+		s.count++
+	}
+	if !known || !old.same(obj.text) {
+		w.touch(obj.kind, key, nil, nil, touched)
+	}
+}
+
 // gone takes an object out, and adds to touched who must be translated anew.
 func (w *world) gone(kind Kind, key objectKey, touched ownerSet) {
-	old := w.get(kind, key)
-	if old == nil {
+	if !w.has(kind, key) {
 		return
 	}
 	s := w.shelves[kind]
-	s.count--
-	delete(s.in[key.namespace], key.name)
-	if len(s.in[key.namespace]) == 0 {
-		delete(s.in, key.namespace)
-	}
+	old := s.in[key.namespace][key.name] // nil for one that is packed
+	s.remove(key)
 	w.index(key, old, nil)
 	w.touch(kind, key, old, nil, touched)
+}
+
+// remove takes an object off the shelf, in whichever form it is there.
+func (s *shelf) remove(key objectKey) {
+	if _, ok := s.packed[key.namespace][key.name]; ok {
+		s.count--
+		delete(s.packed[key.namespace], key.name)
+		if len(s.packed[key.namespace]) == 0 {
+			delete(s.packed, key.namespace)
+		}
+	}
+	if s.in[key.namespace][key.name] != nil {
+		s.count--
+		delete(s.in[key.namespace], key.name)
+		if len(s.in[key.namespace]) == 0 {
+			delete(s.in, key.namespace)
+		}
+	}
 }
 
 // index keeps what is found in another way than by its name. Of old and now

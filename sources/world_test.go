@@ -286,13 +286,11 @@ func TestWorldTwin(t *testing.T) {
 func everyOwner(w *world) []zones.Owner {
 	var owners []zones.Owner
 	for _, info := range kinds {
-		if info.Source == "" || w.shelves[info.Kind] == nil {
+		if info.Source == "" {
 			continue
 		}
-		for namespace, objects := range w.shelves[info.Kind].in {
-			for name := range objects {
-				owners = append(owners, zones.Owner{Source: info.Source, Namespace: namespace, Name: name})
-			}
+		for key := range w.keys(info.Kind) {
+			owners = append(owners, zones.Owner{Source: info.Source, Namespace: key.namespace, Name: key.name})
 		}
 	}
 	return owners

@@ -1,9 +1,9 @@
 package zones
 
 import (
+	"cmp"
 	"maps"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -295,16 +295,15 @@ func (r *RRSet) equal(other *RRSet) bool {
 }
 
 func sortChanges(changes []Change) {
-	sort.Slice(changes, func(i, j int) bool {
-		a, b := changes[i], changes[j]
+	slices.SortFunc(changes, func(a, b Change) int {
 		if a.Zone != b.Zone {
-			return a.Zone.Compare(b.Zone) < 0
+			return a.Zone.Compare(b.Zone)
 		}
 		x, y := a.set(), b.set()
 		if x.Name != y.Name {
-			return x.Name.Compare(y.Name) < 0
+			return x.Name.Compare(y.Name)
 		}
-		return x.Type < y.Type
+		return cmp.Compare(x.Type, y.Type)
 	})
 }
 

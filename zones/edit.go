@@ -50,6 +50,7 @@ func (e *edit) put(name Name, sets []*RRSet, claimed bool, link *alias) {
 func (e *edit) place(n *node, places []setPlace) {
 	if len(e.pending) >= pendingNodes {
 		e.flush()
+		e.pending = make(map[Name]placedNode, pendingNodes) // more come
 	}
 	if e.pending == nil {
 		e.pending = map[Name]placedNode{}

@@ -314,7 +314,7 @@ type Change struct {
 func (t *Table) Commit(now time.Time) Commit {
 	result := Commit{Changes: t.adopted}
 	t.adopted = nil
-	for name := range t.dirty {
+	for _, name := range inOrder(t.dirty) {
 		result.Names = append(result.Names, name)
 		t.settleName(name, true, &result)
 	}
@@ -353,6 +353,27 @@ func (t *Table) Commit(now time.Time) Commit {
 	result.Skipped, t.news = t.news, nil
 	sortSkipped(result.Skipped)
 	return result
+}
+
+// inOrder returns the names of a set: many of them in canonical order, so that
+// each part of a tree is built once, and few in any.
+func inOrder(set map[Name]struct{}) []Name {
+	names := make([]Name, 0, len(set))
+	for name := range set {
+		names = append(names, name)
+	}
+	if len(names) <= pendingNodes {
+		return names
+	}
+	var keys keyBuffer
+	keyed := make([]step, len(names))
+	for i, name := range names {
+		keyed[i] = step{name: name, key: keys.sortable(name)}
+	}
+	for i, s := range sortSteps(keyed) {
+		names[i] = s.name
+	}
+	return names
 }
 
 func (t *Table) publish(now time.Time) *Snapshot {

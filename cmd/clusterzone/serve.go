@@ -80,7 +80,7 @@ type daemon struct {
 }
 
 func serve(ctx context.Context, objects *objectSettings, serving *serveSettings, stdin io.Reader, stderr io.Writer) error {
-	saveMemory() // zone files are read before anything runs
+	collectAt(gcPercent) // zone files are read before anything runs
 	log, err := objects.general.logger(stderr)
 	if err != nil {
 		return err
@@ -178,6 +178,9 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 
 // run serves until a signal comes or a part fails.
 func (d *daemon) run(ctx context.Context, stdin io.Reader) error {
+	if !d.pipeline.settings.alone() {
+		collectAt(loadingGCPercent)
+	}
 	set, err := d.pipeline.loadManifests(stdin)
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -49,25 +48,28 @@ type Options struct {
 // pauses of about 10 seconds at most; so is, at once and as *sources.Unreachable,
 // an API server that can't be reached. A custom kind that no definition serves is
 // reported at once, as *sources.Absent, and found when it is installed later.
-// Objects are handed over on client-go's goroutines, one for each kind.
+// Objects are handed over on goroutines of the kinds, one for each. Ingresses and
+// Services mostly come as *sources.Packed.
 func Run(ctx context.Context, client kubernetes.Interface, options Options, sink sources.Sink) error {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
 	ctx = klog.NewContext(ctx, logr.FromSlogHandler(quieter{options.Log.Handler()}))
+	var watchers []*kindWatcher
 	for _, kind := range options.Kinds {
 		w, err := newWatcher(client, kind, options)
 		if err != nil {
 			return err
 		}
 		w.sink, w.timeout = sink, options.RequestTimeout
-		if err := w.start(ctx, client); err != nil {
-			return err
-		}
+		watchers = append(watchers, w)
+	}
+	for _, w := range watchers {
+		go w.run(ctx, client)
 	}
 	<-ctx.Done()
-	// The informers end by themselves. They are not waited for: one that pauses
-	// between two tries would hold up the end of the process for as long.
+	// The watchers end by themselves. They are not waited for: client-go may pause
+	// between two tries, which would hold up the end of the process for as long.
 	return nil
 }
 
@@ -77,7 +79,10 @@ func newWatcher(client kubernetes.Interface, kind sources.Kind, options Options)
 	if ok && !info.Custom {
 		strip := stripper{options.AnnotationPrefixes}.strip
 		list, watch, err := calls(client, kind, options.Namespace)
-		return &kindWatcher{kind: kind, example: info.New(), list: list, watch: watch, strip: strip}, err
+		if api := restClient(client, kind); api != nil && err == nil {
+			watch = (&packedWatches{info: info, namespace: options.Namespace, api: api, otherwise: watch}).watch
+		}
+		return &kindWatcher{kind: kind, list: list, watch: watch, strip: strip}, err
 	}
 	switch {
 	case !ok:
@@ -92,7 +97,7 @@ func newWatcher(client kubernetes.Interface, kind sources.Kind, options Options)
 	case sources.KindListenerSet: // a team's own, beside its Gateway or not
 		c.namespace = ""
 	}
-	return &kindWatcher{kind: kind, example: &unstructured.Unstructured{}, list: c.list, watch: c.watch, strip: c.convert, custom: true}, nil
+	return &kindWatcher{kind: kind, list: c.list, watch: c.watch, strip: c.convert, custom: true}, nil
 }
 
 type (

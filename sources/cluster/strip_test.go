@@ -179,14 +179,3 @@ func TestStripKeepsWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("without prefixes annotations were cut: %v, %v", pod, err)
 	}
 }
-
-// TestDeletedFinalStateUnknown: of an object that went unseen the key is enough.
-func TestDeletedFinalStateUnknown(t *testing.T) {
-	t.Parallel()
-	sink := newScript()
-	handler{"Pod", sink}.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/x"})
-	handler{"Node", sink}.OnDelete(cache.DeletedFinalStateUnknown{Key: "n"})
-	if want := "gone Pod web/x\ngone Node /n"; sink.text() != want {
-		t.Errorf("got %q, want %q", sink.text(), want)
-	}
-}

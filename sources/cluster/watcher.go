@@ -35,13 +35,16 @@ const (
 // names would not exist (DESIGN rule 1).
 const refusalPatience = 3 * time.Second
 
-// A kindWatcher watches one kind: an informer's list and watch calls, tried
+// quietSpell is how long a watch must have lasted for the pauses before the next to
+// start small again.
+const quietSpell = time.Minute
+
+// A kindWatcher watches one kind: a reflector's list and watch calls, tried
 // again until they succeed, with every turn reported to the sink. The trying
-// happens below the informer, whose own pauses grow to a minute and which does
+// happens below the reflector, whose own pauses grow to a minute and which does
 // not tell of a refused connection.
 type kindWatcher struct {
 	kind    sources.Kind
-	example runtime.Object
 	list    lister
 	watch   watcher
 	strip   cache.TransformFunc
@@ -55,45 +58,40 @@ type kindWatcher struct {
 	refused time.Time // since when it is refused; zero when it isn't
 }
 
-// start runs the kind's informer until ctx is done, and has its objects handed
-// to the sink.
-func (w *kindWatcher) start(ctx context.Context, client kubernetes.Interface) error {
+// run has a reflector follow the kind until ctx is done, and its objects handed to
+// the sink. The keeper that takes them outlives what the reflector gives up.
+func (w *kindWatcher) run(ctx context.Context, client kubernetes.Interface) {
+	logger := klog.FromContext(ctx)
 	again := &cache.ListWatch{ListWithContextFunc: w.listAgain, WatchFuncWithContext: w.watchAgain}
-	informer := cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(again, client), w.example,
-		cache.SharedIndexInformerOptions{ObjectDescription: string(w.kind)})
-	if err := informer.SetTransform(w.strip); err != nil {
-		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
-	}
-	err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-		if ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(again, client), nil, newKeeper(w),
+		cache.ReflectorOptions{Logger: &logger, Name: string(w.kind), TypeDescription: string(w.kind)})
+	pause := firstPause
+	for {
+		begun := time.Now()
+		err := reflector.ListAndWatchWithContext(ctx)
+		if err != nil && ctx.Err() == nil && !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			w.report(err)
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
-	}
-	logger := klog.FromContext(ctx)
-	registration, err := informer.AddEventHandlerWithOptions(handler{w.kind, w.sink}, cache.HandlerOptions{Logger: &logger})
-	if err != nil {
-		return fmt.Errorf("kind %s can't be watched: %w", w.kind, err)
-	}
-	go func() {
-		select {
-		case <-registration.HasSyncedChecker().Done():
-			w.noteSynced()
-		case <-ctx.Done():
+		if time.Since(begun) > quietSpell {
+			pause = firstPause
 		}
-	}()
-	go informer.RunWithContext(ctx)
-	return nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause/2 + rand.N(pause)):
+		}
+		pause = min(2*pause, unreachableLimit)
+	}
 }
 
+// noteSynced tells the sink that the first list was handed over.
 func (w *kindWatcher) noteSynced() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.synced, w.problem = true, nil
-	w.sink.Synced(w.kind, nil)
+	if !w.synced {
+		w.synced, w.problem = true, nil
+		w.sink.Synced(w.kind, nil)
+	}
 }
 
 // report tells the sink how the last try went, where that is news. Before the
@@ -215,7 +213,7 @@ func (w *kindWatcher) listAgain(ctx context.Context, options metav1.ListOptions)
 }
 
 // watchAgain opens a watch. The time limit is for the opening only: the watch
-// itself lives as long as the informer wishes.
+// itself lives as long as the reflector wishes.
 func (w *kindWatcher) watchAgain(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	var opened watch.Interface
 	err := w.untilDone(ctx, func() error {
@@ -254,34 +252,4 @@ type openWatch struct {
 func (o *openWatch) Stop() {
 	o.Interface.Stop()
 	o.cancel()
-}
-
-// A handler hands an informer's events to the sink.
-type handler struct {
-	kind sources.Kind
-	sink sources.Sink
-}
-
-// OnAdd implements cache.ResourceEventHandler.
-func (h handler) OnAdd(obj any, _ bool) { h.set(obj) }
-
-// OnUpdate implements cache.ResourceEventHandler.
-func (h handler) OnUpdate(_, obj any) { h.set(obj) }
-
-func (h handler) set(obj any) {
-	if object, ok := obj.(metav1.Object); ok {
-		h.sink.Set(h.kind, object)
-	}
-}
-
-// OnDelete implements cache.ResourceEventHandler.
-func (h handler) OnDelete(obj any) {
-	// Of an object that went while the watch was broken only the key is sure.
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return
-	}
-	if namespace, name, err := cache.SplitMetaNamespaceKey(key); err == nil {
-		h.sink.Gone(h.kind, namespace, name)
-	}
 }

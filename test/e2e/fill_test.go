@@ -28,12 +28,13 @@ type full struct {
 	cluster   *kubetest.Cluster
 	client    *kubernetes.Clientset
 	ingresses []*networkingv1.Ingress // as the API server returned them last
+	changes   []int                   // how often the address of each has changed
 }
 
 // fill starts an API server and gives it so many Ingresses.
 func fill(b *testing.B, count int) *full {
 	b.Helper()
-	f := &full{cluster: kubetest.Start(b, kubetest.Options{MemoryLimit: "4GiB"}), ingresses: make([]*networkingv1.Ingress, count)}
+	f := &full{cluster: kubetest.Start(b, kubetest.Options{MemoryLimit: "4GiB"}), ingresses: make([]*networkingv1.Ingress, count), changes: make([]int, count)}
 	config := f.cluster.Admin()
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
@@ -65,12 +66,13 @@ func fill(b *testing.B, count int) *full {
 	return f
 }
 
-func (f *full) create(ctx context.Context, i int) error {
+// emptyIngress is one of the Ingresses, without its address.
+func emptyIngress(i int) *networkingv1.Ingress {
 	pathType := networkingv1.PathTypePrefix
 	backend := networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 		Name: fmt.Sprintf("app-%d", i), Port: networkingv1.ServiceBackendPort{Number: 80},
 	}}
-	ingress := &networkingv1.Ingress{
+	return &networkingv1.Ingress{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprintf("team-%d", i%manyNamespaces), Name: fmt.Sprintf("app-%d", i),
 			Labels: map[string]string{"app.kubernetes.io/name": fmt.Sprintf("app-%d", i), "app.kubernetes.io/managed-by": "Helm"},
@@ -82,6 +84,10 @@ func (f *full) create(ctx context.Context, i int) error {
 			}},
 		}}},
 	}
+}
+
+func (f *full) create(ctx context.Context, i int) error {
+	ingress := emptyIngress(i)
 	created, err := f.client.NetworkingV1().Ingresses(ingress.Namespace).Create(ctx, ingress, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -101,6 +107,15 @@ func (f *full) setAddress(ctx context.Context, i int, address netip.Addr) error 
 	}
 	f.ingresses[i] = updated
 	return nil
+}
+
+// address is what an Ingress has now, next what it is to have next: no other
+// change of it gives the same. Neither is safe for concurrent use on one Ingress.
+func (f *full) address(i int) netip.Addr { return manyAddress(i, f.changes[i]) }
+
+func (f *full) next(i int) netip.Addr {
+	f.changes[i]++
+	return f.address(i)
 }
 
 func manyName(i int) string { return fmt.Sprintf("app-%d.team-%d.corp.test", i, i%manyNamespaces) }

@@ -1,0 +1,80 @@
+package sources
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterzone/clusterzone/zones"
+)
+
+// A counter counts translations by object.
+type counter struct {
+	translation
+	counts map[string]int
+}
+
+func (c *counter) Translate(obj metav1.Object, beside neighbours) zones.Object {
+	c.counts[obj.GetName()]++
+	return c.translation.Translate(obj, beside)
+}
+
+// TestFeedTranslatesAhead: while objects of a kind still come, those that wait for
+// nothing else are translated, once, and nothing of it is to be seen before the
+// kind was read whole.
+func TestFeedTranslatesAhead(t *testing.T) {
+	t.Parallel()
+	counts := make(map[string]int)
+	ft := newFeedTest(t, func(o *FeedOptions) { o.Translator = &counter{o.Translator, counts} })
+	owners := func() int {
+		return len(slices.Collect(ft.options.Table.Owners(SourceIngress))) + len(slices.Collect(ft.options.Table.Owners(SourceService)))
+	}
+	ft.syncAll(KindIngress, KindService, KindEndpointSlice)
+	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
+	ft.Set(KindIngress, shop("b", "b.corp.test", "192.0.2.2"))
+	ft.Set(KindIngress, shop("c", "c.corp.test", "192.0.2.3"))
+	ft.Set(KindService, headless("s", "s.corp.test"))
+	ft.Apply()
+	if counts["a"] != 1 || counts["b"] != 1 || counts["c"] != 1 {
+		t.Errorf("Ingresses are not translated while others come: %v", counts)
+	}
+	if counts["s"] != 0 {
+		t.Error("a Service is translated before its EndpointSlices are known")
+	}
+	if n := owners(); n != 0 || ft.options.Store.Load().Ready {
+		t.Errorf("%d objects are in the table before anything was read whole", n)
+	}
+
+	ft.Set(KindIngress, shop("b", "b.corp.test", "192.0.2.9"))
+	ft.Gone(KindIngress, "web", "c")
+	ft.Apply()
+	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.8")) // due once more when all is read
+	ft.syncAll()
+	ft.Apply()
+	ft.want("moved last", "a.corp.test", "hit 192.0.2.8")
+	ft.want("moved meanwhile", "b.corp.test", "hit 192.0.2.9")
+	ft.want("gone meanwhile", "c.corp.test", "nxdomain")
+	if counts["a"] != 2 || counts["b"] != 2 || counts["c"] != 1 || counts["s"] != 1 {
+		t.Errorf("translated so often: %v", counts)
+	}
+	if len(ft.ahead) != 0 || len(ft.dirty) != 0 {
+		t.Errorf("left: %d translated, %d due", len(ft.ahead), len(ft.dirty))
+	}
+}
+
+// TestFeedAheadStaysBehind: what was translated of a kind that turned out to be
+// forbidden halfway is not served, until the kind can be read.
+func TestFeedAheadStaysBehind(t *testing.T) {
+	t.Parallel()
+	ft := newFeedTest(t, nil)
+	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
+	ft.Apply()
+	ft.Synced(KindIngress, errForbidden)
+	ft.syncAll(KindIngress)
+	ft.Apply()
+	ft.want("a kind half read", "a.corp.test", "nxdomain")
+	ft.Synced(KindIngress, nil)
+	ft.Apply()
+	ft.want("read whole", "a.corp.test", "hit 192.0.2.1")
+}
