@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -80,6 +81,7 @@ type daemon struct {
 	// secondaries is nil where nobody may transfer zones.
 	secondaries *secondaries
 	leaving     leaving
+	bound       atomic.Bool   // DNS is answered
 	synced      bool          // a commit was ready; the feed's goroutine's own
 	ready       chan struct{} // closed then
 }
@@ -102,6 +104,9 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 // newDaemon checks every setting and builds the parts; it starts nothing. The
 // objects' settings have been prepared.
 func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings) (*daemon, error) {
+	if err := checkSocketPath(serving.healthSocket); err != nil {
+		return nil, err
+	}
 	d := &daemon{log: log, serving: serving, registry: prometheus.NewRegistry(), ready: make(chan struct{}), began: time.Now()}
 	if err := serving.mirrors.prepare(log, slog.LevelWarn, objects); err != nil {
 		return nil, err
@@ -193,6 +198,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.dns.Log = log
 	serving.encrypted.equip(log, dns, d.certificates, d.registry)
 	d.dns.Bound = func(addrs []netip.AddrPort) {
+		d.bound.Store(true)
 		for _, addr := range addrs {
 			log.Info("answering", "address", addr.String(), "zones", originsText(d.pipeline.origins))
 		}
