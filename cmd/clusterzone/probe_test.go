@@ -18,21 +18,6 @@ import (
 	"github.com/clusterzone/clusterzone/sources"
 )
 
-// shortDir is a folder whose name leaves room for a Unix socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "cz-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // serving serves the HTTP side until the test or stop ends it.
 func serving(t *testing.T, w *web) (stop func()) {
 	t.Helper()
@@ -58,7 +43,7 @@ func serving(t *testing.T, w *web) (stop func()) {
 // has them when the other one has gone. Without the flag it is an error.
 func TestSuccessorWaitsForAddresses(t *testing.T) {
 	t.Parallel()
-	dir := shortDir(t)
+	dir := t.TempDir()
 	flags := func(name, metrics string, more ...string) []string {
 		return append([]string{"--zone=corp.test", "--source=ingress", "--resolver=none", "--listen=127.0.0.1:0", "--admin-address=",
 			"--metrics-address=" + metrics, "--health-socket=" + filepath.Join(dir, name)}, more...)
@@ -133,7 +118,7 @@ func ready(t *testing.T, address string) int {
 // somebody listens on is.
 func TestHealthSocketOfADeadProcess(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(shortDir(t), "health")
+	path := filepath.Join(t.TempDir(), "health")
 	dead, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
