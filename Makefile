@@ -51,8 +51,8 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 # named, nsd, knotd, unbound and their tools, musl-gcc: Debian packages that .ci/run
 # names. CoreDNS is built from test/coredns on first use: some minutes on two cores.
 .PHONY: test-peers
-test-peers: ## run the tests with other name servers; they must be installed
-	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/...
+test-peers: ## run the tests with other name servers, which must be installed, and with nodes (root)
+	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/... ./test/nodes/...
 
 # promtool (Debian package prometheus) must be installed. Helm's library is built from
 # test/helm on first use: some minutes on two cores.

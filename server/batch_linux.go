@@ -26,9 +26,14 @@ const (
 	// sendTimeout bounds how long a full send queue may hold a loop; the reply
 	// is then given up.
 	sendTimeout = time.Second
-	// drainRest is how long a query may be on its way from the network's queue
-	// into that of a socket which the system has just chosen for it.
-	drainRest = 5 * time.Millisecond
+	// drainPause is the time between two looks at the queue of a socket that was
+	// taken out of use.
+	drainPause = time.Millisecond
+	// drainRest bounds, where the system can't tell, how long a query may be on its
+	// way from the network's queue into that of a socket which was chosen for it.
+	drainRest = 50 * time.Millisecond
+	// membarrierGlobal is MEMBARRIER_CMD_GLOBAL of membarrier(2).
+	membarrierGlobal = 1
 )
 
 // openUDP opens a UDP address: one batchSocket a loop, of which the system
@@ -242,12 +247,17 @@ func (u *batchSocket) serve(ctx context.Context, w *worker) error {
 	}
 }
 
-// drain answers what is in the socket's queue, and what reaches it yet. The
-// bound is far above what a queue holds.
+// drain answers what is in the socket's queue, and what reaches it yet, to the last
+// query. The bound of one round is far above what a queue holds.
 func drain(fd int, b *batch, w *worker) {
-	rest := time.NewTimer(drainRest)
-	defer rest.Stop()
-	for last := false; ; last = true {
+	settled := make(chan struct{})
+	go func() {
+		settle()
+		close(settled)
+	}()
+	pause := time.NewTicker(drainPause)
+	defer pause.Stop()
+	for last := false; ; {
 		for range udpReadBuffer / headerSize / batchSize {
 			n, errno := b.receive(fd, true)
 			if errno != 0 || n == 0 {
@@ -258,6 +268,23 @@ func drain(fd int, b *batch, w *worker) {
 		if last {
 			return
 		}
+		select {
+		case <-settled:
+			last = true
+		case <-pause.C:
+		}
+	}
+}
+
+// settle returns when each query for which the system chose a socket before the
+// call is in that socket's queue. The system chooses and queues in one critical
+// section of read-copy-update, and this barrier returns when all sections that had
+// begun are over. Where it is refused (a processor without ticks, a filter of
+// system calls), time has to do.
+func settle() {
+	if _, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, membarrierGlobal, 0, 0); errno != 0 {
+		rest := time.NewTimer(drainRest)
+		defer rest.Stop()
 		<-rest.C
 	}
 }

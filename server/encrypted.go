@@ -21,8 +21,8 @@ type encryptedListener struct {
 }
 
 // bindEncrypted opens the addresses for TLS and HTTPS. What it has opened when it
-// fails stays in s.
-func (s *sockets) bindEncrypted(ctx context.Context, overTLS, overHTTPS []Listen) error {
+// fails stays in s. share is as openOptions has it.
+func (s *sockets) bindEncrypted(ctx context.Context, overTLS, overHTTPS []Listen, share bool) error {
 	for _, group := range []struct {
 		flag      string
 		transport Transport
@@ -36,6 +36,9 @@ func (s *sockets) bindEncrypted(ctx context.Context, overTLS, overHTTPS []Listen
 				}
 				var config net.ListenConfig
 				config.SetMultipathTCP(false)
+				if share {
+					config.Control = sharePort
+				}
 				listener, err := config.Listen(ctx, "tcp"+family, addr.String())
 				if err != nil {
 					return addr, err

@@ -14,7 +14,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -392,5 +394,28 @@ func TestTLSAllocs(t *testing.T) {
 	})
 	if allocs > 0 {
 		t.Errorf("%v allocations for a query", allocs)
+	}
+}
+
+// With ReusePort the ports of TLS and HTTPS are shared too; without it they are not.
+func TestEncryptedPortsAreShared(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("ports are shared on Linux only")
+	}
+	local := Listen{Addr: netip.MustParseAddr("127.0.0.1")}
+	var taken [2]netip.AddrPort
+	first := &Server{ListenTLS: []Listen{local}, ListenHTTPS: []Listen{local}, TLS: &tls.Config{}, ReusePort: true,
+		BoundEncrypted: func(tls, https []netip.AddrPort) { taken = [2]netip.AddrPort{tls[0], https[0]} }}
+	start(t, first)
+	for _, share := range []bool{true, false} {
+		second := &Server{View: viewOf(newWorld()), Listen: []Listen{local}, TLS: &tls.Config{}, ReusePort: share,
+			ListenTLS: []Listen{{taken[0].Addr(), taken[0].Port()}}, ListenHTTPS: []Listen{{taken[1].Addr(), taken[1].Port()}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		second.Bound = func([]netip.AddrPort) { cancel() }
+		if err := second.Serve(ctx); errors.Is(err, syscall.EADDRINUSE) == share {
+			t.Errorf("a second one, sharing %t: %v", share, err)
+		}
+		cancel()
 	}
 }

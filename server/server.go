@@ -95,7 +95,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sockets.bindEncrypted(ctx, s.ListenTLS, s.ListenHTTPS); err != nil {
+	if err := sockets.bindEncrypted(ctx, s.ListenTLS, s.ListenHTTPS, s.ReusePort); err != nil {
 		sockets.close()
 		return err
 	}

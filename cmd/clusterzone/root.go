@@ -49,11 +49,11 @@ func newRoot(std stdio) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpFunc(help)
-	root.AddCommand(newServe(), newRecords(), newExplain(), newPlan(), newCheck(), newVersion())
+	root.AddCommand(newServe(), newRecords(), newExplain(), newPlan(), newCheck(), newProbe(), newVersion())
 	return root
 }
 
-var commandNames = []string{"serve", "records", "explain", "plan", "check", "version", "help"}
+var commandNames = []string{"serve", "records", "explain", "plan", "check", "probe", "version", "help"}
 
 // flagError makes one helpful sentence of what pflag says.
 func flagError(cmd *cobra.Command, err error) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -75,6 +76,7 @@ type daemon struct {
 	// tsigFiles is nil where no key is in a file.
 	tsigFiles *tsigFiles
 	leaving   leaving
+	bound     atomic.Bool   // DNS is answered
 	synced    bool          // a commit was ready; the feed's goroutine's own
 	ready     chan struct{} // closed then
 }
@@ -169,6 +171,7 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.dns.Log = log
 	serving.encrypted.equip(log, dns, d.certificates, d.registry)
 	d.dns.Bound = func(addrs []netip.AddrPort) {
+		d.bound.Store(true)
 		for _, addr := range addrs {
 			log.Info("answering", "address", addr.String(), "zones", originsText(d.pipeline.origins))
 		}

@@ -50,6 +50,9 @@ func (s *serveSettings) parse(log *slog.Logger) (*servingParts, error) {
 			return nil, err
 		}
 	}
+	if err := checkSocketPath(s.healthSocket); err != nil {
+		return nil, err
+	}
 	p.ours = newOwnListen(p.dns.Listen)
 	if p.resolvers, err = s.targets.servers(log, p.ours); err != nil {
 		return nil, err

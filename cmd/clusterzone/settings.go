@@ -171,6 +171,7 @@ type serveSettings struct {
 	reusePort      bool
 	metricsAddress string
 	adminAddress   string
+	healthSocket   string
 	stateFile      string
 	hold           time.Duration
 	events         bool
@@ -193,10 +194,11 @@ type serveSettings struct {
 func (s *serveSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupServe)
 	f.list(&s.listen, "listen", "`address` to answer on, UDP and TCP; repeatable (default: :53)")
-	f.yes(&s.reusePort, "reuse-port", false, "share the addresses of --listen with other processes that have this flag too, of the same user (SO_REUSEPORT, Linux): a new one takes part as soon as it can answer, and the old one can go without a lost query; otherwise an address that is taken is an error")
+	f.yes(&s.reusePort, "reuse-port", false, "share the addresses of --listen, --listen-tls and --listen-https with other processes that have this flag too, of the same user (SO_REUSEPORT, Linux): a new one takes part as soon as it can answer, and the old one can go without a lost query over UDP; --metrics-address and --admin-address are the new one's when the old one has gone; otherwise an address that is taken is an error")
 	s.encrypted.add(cmd)
 	f.text(&s.metricsAddress, "metrics-address", ":7979", "`address` of /metrics, /healthz and /readyz; empty for none")
 	f.text(&s.adminAddress, "admin-address", "127.0.0.1:7980", "`address` of the admin API, which \"clusterzone explain\" asks; it names objects; empty for none")
+	addHealthSocket(f, &s.healthSocket)
 	f.text(&s.stateFile, "state-file", "", "keep what is served in this `file`, and serve from it after a restart until the cluster can be read")
 	f.duration(&s.hold, "hold-addresses", 5*time.Minute, "how long the last good addresses stay when an object's status loses them; an object that is deleted loses its records at once; 0 holds none")
 	f.duration(&s.shutdownDelay, "shutdown-delay", 5*time.Second, "how long to answer on after SIGTERM while readiness fails")
@@ -228,7 +230,11 @@ type generalSettings struct {
 
 func (s *generalSettings) add(cmd *cobra.Command) {
 	f := flagsOf(cmd, groupGeneral)
-	f.text(&s.config, "config", "", "YAML `file` that sets flags by name; flags and environment win over it")
+	addConfigFile(f, &s.config)
 	f.text(&s.logLevel, "log-level", "info", "`level` of messages to log: debug, info, warn or error")
 	f.text(&s.logFormat, "log-format", "text", "`format` of log messages: text or json")
+}
+
+func addConfigFile(f flags, path *string) {
+	f.text(path, "config", "", "YAML `file` that sets flags by name; flags and environment win over it")
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -23,38 +25,104 @@ type leaving struct{ atomic.Bool }
 // objectOf finds the Kubernetes object of an owner; nil where it is unknown.
 type objectOf = func(zones.Owner) metav1.Object
 
-// A web is the HTTP side of the server: metrics and health on one address, the
-// admin API on another.
+// A web is the HTTP side of the server: metrics and health on one address and on
+// the health socket, the admin API on another address.
 type web struct {
-	servers   []*http.Server
-	listeners []net.Listener
+	log   *slog.Logger
+	sides []*webSide
+}
+
+// A webSide is one address, or the health socket.
+type webSide struct {
+	flag, address string
+	server        *http.Server
+	// listener is nil while the address is another process'.
+	listener net.Listener
 }
 
 // HTTP clients get so much time to send a request's head.
 const headTimeout = 5 * time.Second
 
+// An address that another process has is tried so often, and told of once in
+// waitingTold tries.
+const (
+	takenPause  = 500 * time.Millisecond
+	waitingTold = 120
+)
+
+// openWeb opens the addresses. With --reuse-port, one that is taken is left for
+// later: the process that this one takes the place of still has it, and answers
+// for itself there. Sharing it would give a scrape or probe to either of them.
 func (d *daemon) openWeb() (*web, error) {
-	w := &web{}
+	w := &web{log: d.log}
+	health := d.metricsHandler()
 	for _, side := range []struct {
 		flag, address string
 		handler       http.Handler
 	}{
-		{"--metrics-address", d.serving.metricsAddress, d.metricsHandler()},
+		{"--metrics-address", d.serving.metricsAddress, health},
 		{"--admin-address", d.serving.adminAddress, d.pipeline.adminHandler()},
+		{"--health-socket", d.serving.healthSocket, health},
 	} {
 		if side.address == "" {
 			continue
 		}
-		listener, err := net.Listen("tcp", side.address)
-		if err != nil {
+		one := &webSide{flag: side.flag, address: side.address, server: &http.Server{Handler: side.handler, ReadHeaderTimeout: headTimeout}}
+		err := one.listen()
+		switch {
+		case err == nil:
+			w.listening(one)
+		case side.flag != "--health-socket" && d.serving.reusePort && errors.Is(err, syscall.EADDRINUSE):
+			w.log.Info("another process has the address; it is tried until that has gone (--reuse-port)", "flag", strings.TrimPrefix(one.flag, "--"), "address", one.address)
+		default:
 			w.close()
-			return nil, fmt.Errorf("%s=%s can't be listened on: %w; choose another address, or \"\" for none", side.flag, side.address, listenCause(err))
+			return nil, fmt.Errorf("%s=%s can't be listened on: %w; choose another %s, or \"\" for none", side.flag, side.address, listenCause(err), one.kind())
 		}
-		w.listeners = append(w.listeners, listener)
-		w.servers = append(w.servers, &http.Server{Handler: side.handler, ReadHeaderTimeout: headTimeout})
-		d.log.Info("listening", "flag", strings.TrimPrefix(side.flag, "--"), "address", listener.Addr().String())
+		w.sides = append(w.sides, one)
 	}
 	return w, nil
+}
+
+func (s *webSide) kind() string {
+	if s.flag == "--health-socket" {
+		return "path"
+	}
+	return "address"
+}
+
+func (s *webSide) listen() (err error) {
+	if s.kind() == "path" {
+		s.listener, err = listenSocket(s.address)
+	} else {
+		s.listener, err = net.Listen("tcp", s.address)
+	}
+	return err
+}
+
+func (w *web) listening(s *webSide) {
+	w.log.Info("listening", "flag", strings.TrimPrefix(s.flag, "--"), "address", s.listener.Addr().String())
+}
+
+// await returns when a side has its address, which another process has had, or
+// when ctx ends. Servers that don't take each other's place but share a port by
+// mistake are told of: each gets a part of the other's queries.
+func (w *web) await(ctx context.Context, s *webSide) {
+	tick := time.NewTicker(takenPause)
+	defer tick.Stop()
+	for tries := 1; s.listener == nil; tries++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := s.listen()
+		if err == nil {
+			w.listening(s)
+		} else if tries%waitingTold == 0 {
+			w.log.Warn("the address is still another process'; end that, or give this one addresses of its own: two servers that share a port answer for each other",
+				"flag", strings.TrimPrefix(s.flag, "--"), "address", s.address, "error", listenCause(err))
+		}
+	}
 }
 
 // listenCause leaves what is wrong: the address stands in the message already.
@@ -66,11 +134,15 @@ func listenCause(err error) error {
 	return err
 }
 
+// serve serves until ctx ends.
 func (w *web) serve(ctx context.Context) error {
 	var parts errgroup.Group
-	for i, server := range w.servers {
+	for _, side := range w.sides {
 		parts.Go(func() error {
-			if err := server.Serve(w.listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+			if w.await(ctx, side); side.listener == nil {
+				return nil
+			}
+			if err := side.server.Serve(side.listener); !errors.Is(err, http.ErrServerClosed) {
 				return err
 			}
 			return nil
@@ -78,17 +150,20 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	parts.Go(func() error {
 		<-ctx.Done()
-		for _, server := range w.servers {
-			_ = server.Close()
+		for _, side := range w.sides {
+			_ = side.server.Close()
 		}
 		return nil
 	})
 	return parts.Wait()
 }
 
+// close closes what is open. It is not called while serve runs.
 func (w *web) close() {
-	for _, listener := range w.listeners {
-		_ = listener.Close()
+	for _, side := range w.sides {
+		if side.listener != nil {
+			_ = side.listener.Close()
+		}
 	}
 }
 
@@ -115,6 +190,9 @@ func (d *daemon) readyz(w http.ResponseWriter, _ *http.Request) {
 	case !status.Ready:
 		code = http.StatusServiceUnavailable
 		fmt.Fprintf(&body, "waiting for %s\n", status.Waiting)
+	case !d.bound.Load():
+		code = http.StatusServiceUnavailable
+		body.WriteString("waiting for the addresses to answer on\n")
 	default:
 		body.WriteString("ready\n")
 	}

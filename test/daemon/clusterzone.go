@@ -16,7 +16,8 @@ import (
 )
 
 // A Server is a running `clusterzone serve`, with the addresses that it has
-// bound: of DNS, of the metrics and of the admin API.
+// bound: of DNS, of the metrics and of the admin API. The last two may be another
+// process' yet, where both have --reuse-port.
 type Server struct {
 	*Process
 	DNS, Metrics, Admin string
@@ -26,6 +27,13 @@ type Server struct {
 // addresses. Where flags don't say otherwise, these are free ports of 127.0.0.1,
 // it asks no resolver and ends without delay. At the test's end it must end well.
 func Serve(t testing.TB, path string, flags ...string) *Server {
+	t.Helper()
+	return ServeAs(t, Spec{Path: path}, flags...)
+}
+
+// ServeAs is Serve with a program and surroundings of the caller's; its arguments and
+// Line are set here.
+func ServeAs(t testing.TB, spec Spec, flags ...string) *Server {
 	t.Helper()
 	args := []string{"serve", "--log-format=json"}
 	for _, flag := range []string{
@@ -43,10 +51,14 @@ func Serve(t testing.TB, path string, flags ...string) *Server {
 		"answering": &s.DNS, "listening metrics-address": &s.Metrics, "listening admin-address": &s.Admin,
 	}
 	missing := len(addresses)
-	s.Process = Start(t, Spec{Path: path, Args: append(args, flags...), Line: func(line string) {
+	spec.Args = append(args, flags...)
+	spec.Line = func(line string) {
 		var entry struct{ Msg, Flag, Address string }
 		if json.Unmarshal([]byte(line), &entry) != nil || missing == 0 {
 			return // the race detector's words, say
+		}
+		if strings.HasPrefix(entry.Msg, "another process has the address;") {
+			entry.Msg = "listening"
 		}
 		if address := addresses[strings.TrimSpace(entry.Msg+" "+entry.Flag)]; address != nil && *address == "" {
 			*address = entry.Address
@@ -54,7 +66,8 @@ func Serve(t testing.TB, path string, flags ...string) *Server {
 				close(bound)
 			}
 		}
-	}})
+	}
+	s.Process = Start(t, spec)
 	select {
 	case <-bound:
 	case <-s.Exited():
@@ -100,7 +113,7 @@ func BuildCoreDNS(root string) (string, error) {
 }
 
 // program is what clusterzone is built from, below the repository's top folder.
-var program = []string{"go.mod", "go.sum", "cmd", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
+var program = []string{"go.mod", "go.sum", "adminpage", "cmd", "dnstap", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
 
 // Note looks at files and folders, and at all below them: go test then knows that
 // the outcome depends on them, and does not show an old one. It has no effect

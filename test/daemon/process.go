@@ -25,6 +25,9 @@ type Spec struct {
 	Args []string // without the program's name
 	Dir  string   // to run in; "" is the test's own
 	Env  []string // NAME=value; HOME, a new folder, and PATH are added
+	// Within, where set, calls start on the thread that it was called on, and may
+	// have that thread elsewhere meanwhile: in a network namespace, say.
+	Within func(start func() error) error
 	// Line, where set, gets each line of what the program prints to standard
 	// error, one after another, from another goroutine.
 	Line func(string)
@@ -65,7 +68,11 @@ func Start(t testing.TB, s Spec) *Process {
 		// ends, so that thread has to last as long as the program.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		start := p.cmd.Start
+		if s.Within != nil {
+			start = func() error { return s.Within(p.cmd.Start) }
+		}
+		err := start()
 		started <- err
 		if err != nil {
 			return

@@ -172,10 +172,6 @@ func TestNotesNameSourcesWithoutKind(t *testing.T) {
 func TestProgramTakesTheConfig(t *testing.T) {
 	t.Parallel()
 	for _, values := range modes(t) {
-		if strings.Contains(values, "mirrors") && !strings.Contains(flagsOfServe(t), "--provider ") {
-			t.Logf("%s is left out: this program has no mirrors", values)
-			continue
-		}
 		config := configFile(t, template(t, values))
 		stdout, stderr, status := daemon.Run(t, program(t), "check", "--config="+config, "--manifests="+filepath.Join(root, "deploy", "example"))
 		// 1 is for findings in the objects, 2 for a config that can't be honoured.
@@ -183,12 +179,6 @@ func TestProgramTakesTheConfig(t *testing.T) {
 			t.Errorf("%s: %s%s", values, stdout, stderr)
 		}
 	}
-}
-
-func flagsOfServe(t *testing.T) string {
-	t.Helper()
-	out, _, _ := daemon.Run(t, program(t), "serve", "--help")
-	return out
 }
 
 // configFile writes the config file of rendered manifests where a test can read it.

@@ -150,16 +150,7 @@ func TestProgramServesWithTheChartsRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifests := template(t, "testdata/rights.values.yaml")
-	for _, object := range objects(t, manifests) {
-		if slices.Contains([]string{"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap"}, object.GetKind()) {
-			data, err := object.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.Apply(t, data)
-		}
-	}
-	flags := []string{"--config=" + configFile(t, manifests), "--kubeconfig=" + token(t, c, client)}
+	flags := install(t, c, client, manifests)
 	c.Apply(t, []byte(asked))
 	role := clusterRole(t, manifests)
 	await(t, client, role.Rules[0], true)
@@ -297,11 +288,17 @@ func put(t *testing.T, client kubernetes.Interface, role *rbacv1.ClusterRole) {
 // rule's first right and of Ingresses what it shall.
 func await(t *testing.T, client kubernetes.Interface, rule rbacv1.PolicyRule, want bool) {
 	t.Helper()
+	awaitIn(t, client, "shop", rule, want)
+}
+
+// awaitIn is await for another namespace.
+func awaitIn(t *testing.T, client kubernetes.Interface, namespace string, rule rbacv1.PolicyRule, want bool) {
+	t.Helper()
 	resource, sub, _ := strings.Cut(rule.Resources[0], "/")
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: account,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: "shop", Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0],
+			Namespace: namespace, Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0],
 		},
 	}}
 	daemon.Await(t, func() error {

@@ -144,6 +144,7 @@ func (c *Cluster) Kubeconfig(t testing.TB, cfg *rest.Config) string {
 	file := clientcmdapi.NewConfig()
 	file.Clusters["kubetest"] = &clientcmdapi.Cluster{
 		Server:                   cfg.Host,
+		TLSServerName:            cfg.ServerName,
 		CertificateAuthorityData: cfg.CAData,
 	}
 	file.AuthInfos["kubetest"] = &clientcmdapi.AuthInfo{

@@ -27,6 +27,7 @@ var ours = map[string][]string{
 	"test/daemon":     {},
 	"test/peers":      {},
 	"test/fronts":     {},
+	"test/nodes":      {},
 	"test/deploy":     {}, // its tests read the options of sources
 	"test/repo":       {}, // its tests read the options of sources
 }

@@ -75,7 +75,7 @@ func flagsIn(text string) []string {
 func help(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	commands := map[string]map[string]bool{}
-	for _, command := range []string{"serve", "records", "explain", "plan", "check", "version"} {
+	for _, command := range []string{"serve", "records", "explain", "plan", "check", "probe", "version"} {
 		out, err := exec.Command(program(t), command, "--help").CombinedOutput()
 		if err != nil {
 			t.Fatalf("clusterzone %s --help: %v\n%s", command, err, out)

@@ -43,9 +43,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{/* "true" where the Pod is on its node's network or has its port. */}}
-{{- define "clusterzone.onHost" -}}
-{{- if and (eq .Values.mode "daemonset") (ne .Values.daemonset.network "pod") }}true{{ end }}
+{{/* "true" where the node's port leads to one Pod. */}}
+{{- define "clusterzone.hostPorts" -}}
+{{- if and (eq .Values.mode "daemonset") (eq .Values.daemonset.network "hostPort") }}true{{ end }}
 {{- end }}
 
 {{- define "clusterzone.hostNetwork" -}}
@@ -57,10 +57,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if not .Values.zones }}
 {{- fail "zones is empty: name at least one zone to serve, like --set zones={corp.example}" }}
 {{- end }}
-{{- $own := dict "zone" "zones" "source" "sources" "nameserver" "nameservers" "mirrors" "mirrors" "listen" "daemonset.network" "listen-tls" "tls.dot" "listen-https" "tls.doh" "tls-cert-file" "tls.secretName" "tls-key-file" "tls.secretName" "metrics-address" "metrics.port" "state-file" "stateFile" "cookie-secret-file" "cookieSecret.name" "config" "config itself" }}
+{{- $own := dict "zone" "zones" "source" "sources" "nameserver" "nameservers" "mirrors" "mirrors" "listen" "daemonset.network" "listen-tls" "tls.dot" "listen-https" "tls.doh" "tls-cert-file" "tls.secretName" "tls-key-file" "tls.secretName" "metrics-address" "metrics.port" "reuse-port" "daemonset.network" "health-socket" "daemonset.network" "state-file" "stateFile" "cookie-secret-file" "cookieSecret.name" "config" "config itself" }}
 {{- range $key, $value := .Values.config }}
 {{- if hasKey $own $key }}
 {{- fail (printf "config.%s can't be set: the chart sets it from %s" $key (get $own $key)) }}
+{{- end }}
+{{- end }}
+{{- if and (eq .Values.mode "daemonset") (ne .Values.daemonset.network "hostPort") }}
+{{- $surge := .Values.daemonset.maxSurge | toString | trimSuffix "%" }}{{ $without := .Values.daemonset.maxUnavailable | toString | trimSuffix "%" }}
+{{- if eq (eq $surge "0") (eq $without "0") }}
+{{- fail "one of daemonset.maxSurge and daemonset.maxUnavailable must be 0, and not both: either new Pods come before old ones go, or old ones go first" }}
 {{- end }}
 {{- end }}
 {{- if and .Values.coredns.enabled (not .Values.service.clusterIP) }}

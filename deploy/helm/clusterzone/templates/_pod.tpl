@@ -48,6 +48,7 @@ spec:
         {{- if $hostNetwork }}
         - --listen=[$(HOST_IP)]:53
         - --metrics-address=[$(HOST_IP)]:{{ .Values.metrics.port }}
+        - --reuse-port
         {{- else }}
         - --listen=:53
         - --metrics-address=:{{ .Values.metrics.port }}
@@ -68,6 +69,8 @@ spec:
           valueFrom:
             fieldRef:
               fieldPath: status.hostIP
+        - name: CLUSTERZONE_HEALTH_SOCKET
+          value: /run/clusterzone/health
         {{- end }}
         {{- with .Values.env }}
         {{- toYaml . | nindent 8 }}
@@ -76,6 +79,22 @@ spec:
       envFrom:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+      {{- if $hostNetwork }}
+      # No ports are named: they would be the node's, and the scheduler puts no two Pods
+      # with one of them on a node. For a moment an update has two. So a probe of the
+      # node's address could ask the other Pod; the socket is this Pod's own.
+      livenessProbe:
+        exec:
+          command: [/clusterzone, probe, --live]
+        periodSeconds: 20
+        timeoutSeconds: 10
+        failureThreshold: 3
+      readinessProbe:
+        exec:
+          command: [/clusterzone, probe]
+        periodSeconds: 5
+        timeoutSeconds: 5
+      {{- else }}
       ports:
         - {name: dns-udp, containerPort: 53, protocol: UDP{{ include "clusterzone.hostPort" (list . 53) }}}
         - {name: dns-tcp, containerPort: 53, protocol: TCP{{ include "clusterzone.hostPort" (list . 53) }}}
@@ -85,7 +104,7 @@ spec:
         {{- if $doh }}
         - {name: dns-https, containerPort: 443, protocol: TCP{{ include "clusterzone.hostPort" (list . 443) }}}
         {{- end }}
-        - {name: metrics, containerPort: {{ .Values.metrics.port }}, protocol: TCP{{ if $hostNetwork }}, hostPort: {{ .Values.metrics.port }}{{ end }}}
+        - {name: metrics, containerPort: {{ .Values.metrics.port }}, protocol: TCP}
       livenessProbe:
         httpGet:
           path: /healthz
@@ -99,6 +118,7 @@ spec:
           port: metrics
         periodSeconds: 2
         timeoutSeconds: 2
+      {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
@@ -116,6 +136,10 @@ spec:
         {{- if .Values.stateFile }}
         - name: state
           mountPath: /var/lib/clusterzone
+        {{- end }}
+        {{- if $hostNetwork }}
+        - name: run
+          mountPath: /run/clusterzone
         {{- end }}
         {{- if .Values.cookieSecret.name }}
         - name: cookies
@@ -137,6 +161,10 @@ spec:
     {{- if .Values.stateFile }}
     - name: state
       emptyDir: {}
+    {{- end }}
+    {{- if $hostNetwork }}
+    - name: run
+      emptyDir: {medium: Memory}
     {{- end }}
     {{- if .Values.cookieSecret.name }}
     - name: cookies
@@ -185,5 +213,10 @@ spec:
 
 {{/* ", hostPort: N" where the node's port is taken. */}}
 {{- define "clusterzone.hostPort" -}}
-{{- if include "clusterzone.onHost" (index . 0) }}, hostPort: {{ index . 1 }}{{ end }}
+{{- if include "clusterzone.hostPorts" (index . 0) }}, hostPort: {{ index . 1 }}{{ end }}
+{{- end }}
+
+{{/* How the port of a Pod is named: by its number where the Pod names none. */}}
+{{- define "clusterzone.port" -}}
+{{- if include "clusterzone.hostNetwork" (index . 0) }}{{ index . 2 }}{{ else }}{{ index . 1 }}{{ end }}
 {{- end }}
