@@ -15,6 +15,7 @@ import (
 	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
+	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -38,6 +39,7 @@ func defaults(file string) *settings {
 		base: assembly.Settings{
 			TTL: 300 * time.Second, NegativeTTL: 5 * time.Second, Hold: 5 * time.Minute,
 			RequestTimeout: 30 * time.Second, Source: sources.DefaultOptions(), Log: newLog(),
+			Cluster: cluster.Connection{QPS: 50, Burst: 100, UserAgent: "clusterzone-coredns"},
 		},
 		stale: time.Hour,
 		file:  file,
@@ -158,7 +160,7 @@ func unknown(name string) string {
 	if near := sources.Nearest(name, optionNames()); near != "" {
 		return fmt.Sprintf("%s is no option; did you mean %s?", name, near)
 	}
-	return fmt.Sprintf("%s is no option; there are %s", name, strings.Join(optionNames(), ", "))
+	return fmt.Sprintf("%s is no option; README.md of the plugin lists all that are", name)
 }
 
 // finish settles what depends on several lines.
@@ -173,7 +175,6 @@ func (s *settings) finish(listen []string) error {
 			return s.errorAt(s.lines["zone-file"], fmt.Sprintf("zone-file %s: %[1]s is none of the zones of this block; name it behind %s", file.Origin, Name))
 		}
 	}
-	s.base.Cluster.UserAgent = "clusterzone-coredns"
 	if len(s.base.NameServers) == 0 {
 		s.base.Own = own(listen)
 	}
@@ -215,17 +216,17 @@ func (s *settings) errorAt(line int, text string) error {
 	return fmt.Errorf("%s - Error during parsing: %s", s.place(line), text)
 }
 
-var flag = regexp.MustCompile(`--([a-z][a-z0-9-]*)(=?)`)
+var flagPattern = regexp.MustCompile(`--([a-z][a-z0-9-]*)(=?)`)
 
 // locate gives an error of the packages, which know flags, the line of the option
 // and its spelling in a Corefile: "--source=ingres is ..." becomes "source ingres
 // is ...".
 func (s *settings) locate(err error) error {
 	line, text := s.line, err.Error()
-	if first := flag.FindStringSubmatch(text); first != nil && s.lines[first[1]] > 0 {
+	if first := flagPattern.FindStringSubmatch(text); first != nil && s.lines[first[1]] > 0 {
 		line = s.lines[first[1]]
 	}
-	text = flag.ReplaceAllStringFunc(text, func(found string) string {
+	text = flagPattern.ReplaceAllStringFunc(text, func(found string) string {
 		return strings.Replace(strings.TrimPrefix(found, "--"), "=", " ", 1)
 	})
 	return s.errorAt(line, text)
