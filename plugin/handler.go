@@ -21,8 +21,8 @@ import (
 )
 
 // A Handler answers for the zones of one block of a Corefile. It implements
-// plugin.Handler, transfer.Transferer, ready.Readiness and metadata.Provider,
-// all safe for concurrent use.
+// plugin.Handler and what the plugins transfer, ready and metadata ask for, all
+// safe for concurrent use.
 type Handler struct {
 	next     plugin.Handler
 	pipeline *assembly.Pipeline

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -50,7 +49,7 @@ func built(t *testing.T, options ...string) *Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	h.log = slog.New(slog.DiscardHandler)
 	return h
 }
 

@@ -73,12 +73,11 @@ func parse(c *caddy.Controller) (*settings, error) {
 // block.
 func (s *settings) zones(args, keys []string) error {
 	from := "name it like corp.test"
-	texts := args
+	var texts []string
 	if len(args) == 0 {
 		texts = plugin.OriginsFromArgsOrServerBlock(nil, keys)
 		from = "name the zones behind " + Name + ", like " + Name + " corp.test"
 	} else {
-		texts = nil
 		for _, arg := range args {
 			// A network, 10.0.0.0/8, stands for its reverse zones.
 			if normal := plugin.Host(arg).NormalizeExact(); len(normal) > 0 {

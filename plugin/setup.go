@@ -17,6 +17,8 @@ import (
 const Name = "clusterzone"
 
 // CoreDNS finds a plugin by its import, and in no other way.
+//
+//nolint:gochecknoinits // the one that there is
 func init() { plugin.Register(Name, setup) }
 
 // setup reads one block of a Corefile, and has CoreDNS run it.

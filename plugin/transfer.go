@@ -36,7 +36,7 @@ func (h *Handler) edition(origin zones.Name) *zones.Edition {
 	return h.editions.Journal.Edition(origin)
 }
 
-// Transfer implements transfer.Transferer: the whole zone for serial 0, else the
+// Transfer is what the plugin transfer asks for: the whole zone for serial 0, else the
 // differences since that serial (RFC 1995), or the whole where they aren't known.
 // The channel is closed at the end; whoever gets it reads it to the end.
 func (h *Handler) Transfer(zone string, serial uint32) (<-chan []dns.RR, error) {
