@@ -49,7 +49,7 @@ e2e: ## run the end-to-end suite alone, against a real kube-apiserver and etcd
 	$(GO) test $(RACE) -timeout 40m -count=1 -v ./test/e2e/...
 
 # named, nsd, knotd, unbound and their tools, musl-gcc: Debian packages that .ci/run
-# names. CoreDNS is built from test/coredns on first use: some minutes on two cores.
+# names. CoreDNS is built from the module plugin on first use: some minutes on two cores.
 .PHONY: test-peers
 test-peers: ## run the tests with other name servers, which must be installed, and with nodes (root)
 	CLUSTERZONE_PEERS=1 $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./test/peers/... ./test/fronts/... ./test/nodes/...
@@ -60,6 +60,12 @@ test-peers: ## run the tests with other name servers, which must be installed, a
 test-deploy: ## lint and render the chart, apply it to a real kube-apiserver, test its rights and the alerts
 	$(GO) run ./test/kubetest/cmd/build
 	CLUSTERZONE_DEPLOY=1 $(GO) test -timeout 20m -count=1 $(if $(V),-v) ./test/deploy
+
+# CoreDNS is built on first use: some minutes on two cores. The program is built without
+# the race detector, which would build all of CoreDNS once more; the tests need a part.
+.PHONY: test-plugin
+test-plugin: ## vet and test the CoreDNS plugin, and build CoreDNS with it
+	cd plugin && $(GO) vet ./... && $(GO) build -o /dev/null ./cmd/coredns && $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./...
 
 .PHONY: deploy
 deploy: ## copy alerts and dashboard into the chart, and render it anew for kustomize and the tests
@@ -88,7 +94,7 @@ bench-latency: ## report the time from the API server's response to the first ri
 	$(GO) run ./test/kubetest/cmd/build
 	$(GO) test -run '^$$' -bench ChangeToAnswer -benchtime 1000x -timeout 40m ./test/e2e
 
-# CoreDNS is built from test/coredns on first use: some minutes on two cores.
+# CoreDNS is built from the module plugin on first use: some minutes on two cores.
 .PHONY: bench-memory
 bench-memory: ## report resident memory at 10 000 Ingresses, beside CoreDNS with a file zone (Linux)
 	$(GO) run ./test/kubetest/cmd/build

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterzone/clusterzone/adminpage"
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/sources/manifest"
@@ -103,9 +104,9 @@ func (s *objectSettings) assemble(log *slog.Logger, o pipelineOptions) (*pipelin
 	if p.passes, err = s.zone.passes.build(p.origins, o.passing); err != nil {
 		return nil, err
 	}
-	policy, err := parsePolicy(s.zone.policy)
+	policy, err := assembly.ParsePolicy(s.zone.policy)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--conflict-policy=%s %w", s.zone.policy, err)
 	}
 	table := zones.NewTable(zones.Options{
 		Origins:    p.origins,
@@ -216,22 +217,10 @@ func (p *pipeline) watch(ctx context.Context, client kubernetes.Interface, set *
 		GatewayNamespace:   p.settings.source.GatewayNamespace,
 		Kinds:              sources.Kinds(p.translator.Needs()),
 		Custom:             custom,
-		AnnotationPrefixes: p.keptAnnotations(),
+		AnnotationPrefixes: assembly.KeptAnnotations(p.translator, p.settings.source.AnnotationPrefixes),
 		RequestTimeout:     p.settings.origin.timeout,
 		Log:                p.log,
 	}, sink)
-}
-
-// keptAnnotations are the prefixes of the annotations that count on Pods and
-// Nodes. Where these have names of their own, filters and templates may look at
-// any: then there is no list, and all are kept.
-func (p *pipeline) keptAnnotations() []string {
-	for _, source := range p.translator.Sources() {
-		if source == sources.SourcePod || source == sources.SourceNode {
-			return nil
-		}
-	}
-	return p.settings.source.AnnotationPrefixes
 }
 
 // loadManifests reads the files of --manifests; nil without any. What is odd
@@ -323,16 +312,4 @@ func problemsText(status sources.Status) string {
 		}
 	}
 	return text.String()
-}
-
-func parsePolicy(text string) (zones.Policy, error) {
-	switch text {
-	case "namespace":
-		return zones.PolicyNamespace, nil
-	case "first":
-		return zones.PolicyFirst, nil
-	case "merge":
-		return zones.PolicyMerge, nil
-	}
-	return 0, fmt.Errorf("--conflict-policy=%s is no policy; %s", text, sources.Suggest(text, []string{"namespace", "first", "merge"}))
 }

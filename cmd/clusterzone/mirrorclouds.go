@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/upstream/memory"
 	"github.com/clusterzone/clusterzone/upstream/mirror"
 	"github.com/clusterzone/clusterzone/zones"
@@ -83,7 +84,7 @@ func (s *memorySettings) add(f flags) {
 func (s *memorySettings) open(_ context.Context, o cloudOptions) (mirror.Cloud, error) {
 	var names []zones.Name
 	for _, text := range s.zones {
-		name, err := parseZone(text)
+		name, err := assembly.ParseZone(text)
 		if err != nil {
 			return mirror.Cloud{}, fmt.Errorf("--inmemory-zone=%s %w", text, err)
 		}

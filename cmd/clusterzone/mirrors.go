@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/upstream/mirror"
@@ -262,7 +263,7 @@ func inDomains(flag string, texts []string) (func(zones.Name) bool, error) {
 	for _, text := range texts {
 		for item := range strings.SplitSeq(text, ",") {
 			host, below := strings.CutPrefix(strings.TrimSpace(item), ".")
-			name, err := parseZone(host)
+			name, err := assembly.ParseZone(host)
 			if err != nil {
 				return nil, fmt.Errorf("--%s=%s %w", flag, text, err)
 			}

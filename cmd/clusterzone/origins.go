@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
@@ -33,8 +34,8 @@ func (s *zoneSettings) build(fromFilters []zones.Name, listen []string) ([]zones
 	}
 	var hostmaster zones.Name
 	if s.hostmaster != "" {
-		if hostmaster, err = zones.ParseName(strings.Replace(s.hostmaster, "@", ".", 1)); err != nil {
-			return nil, fmt.Errorf("--hostmaster=%s is no mailbox name (%w); write it like hostmaster.corp.test", s.hostmaster, err)
+		if hostmaster, err = assembly.ParseHostmaster(s.hostmaster); err != nil {
+			return nil, fmt.Errorf("--hostmaster=%s %w", s.hostmaster, err)
 		}
 	}
 	var own []netip.Addr
@@ -61,7 +62,7 @@ func (s *zoneSettings) build(fromFilters []zones.Name, listen []string) ([]zones
 func (s *zoneSettings) names() ([]zones.Name, error) {
 	var names []zones.Name
 	for _, text := range s.zones {
-		name, err := parseZone(text)
+		name, err := assembly.ParseZone(text)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("--zone=%s %w", text, err)
@@ -71,23 +72,6 @@ func (s *zoneSettings) names() ([]zones.Name, error) {
 		names = append(names, name)
 	}
 	return names, nil
-}
-
-// parseZone reads the name of a zone; the error goes on from the words given.
-func parseZone(text string) (zones.Name, error) {
-	name, err := zones.ParseHost(text)
-	if text == "." {
-		name, err = zones.Root, nil
-	}
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("is no domain: %w; write it like corp.test", err)
-	case name.IsWildcard():
-		return "", fmt.Errorf("is a wildcard; name the domain itself: %s", name.Parent())
-	case name.Child("hostmaster") == "":
-		return "", errors.New("is too long: no name below it would fit")
-	}
-	return name, nil
 }
 
 // reverse returns the zones of --zone and --zone-file that hold the names of
@@ -102,10 +86,7 @@ func (s *zoneSettings) reverse() ([]zones.Name, error) {
 		return nil, err
 	}
 	names = withFiles(names, files)
-	arpa := zones.Root.Child("arpa")
-	return slices.DeleteFunc(names, func(name zones.Name) bool {
-		return !name.In(arpa.Child("in-addr")) && !name.In(arpa.Child("ip6"))
-	}), nil
+	return assembly.Reverse(names), nil
 }
 
 // servers reads --nameserver name[=address,...].
@@ -113,20 +94,10 @@ func (s *zoneSettings) servers() ([]zones.NameServer, error) {
 	var servers []zones.NameServer
 	for _, text := range s.nameservers {
 		host, list, _ := strings.Cut(text, "=")
-		name, err := zones.ParseHost(host)
+		addresses := slices.DeleteFunc(strings.Split(strings.ReplaceAll(list, " ", ""), ","), func(item string) bool { return item == "" })
+		server, err := assembly.ParseNameServer(host, addresses)
 		if err != nil {
-			return nil, fmt.Errorf("--nameserver=%s: %s is no host name: %w", text, host, err)
-		}
-		server := zones.NameServer{Name: name}
-		for item := range strings.SplitSeq(list, ",") {
-			if item = strings.TrimSpace(item); item == "" {
-				continue
-			}
-			addr, err := netip.ParseAddr(item)
-			if err != nil || addr.Zone() != "" {
-				return nil, fmt.Errorf("--nameserver=%s: %q is no IP address; write name=192.0.2.53,2001:db8::53", text, item)
-			}
-			server.Addresses = append(server.Addresses, addr.Unmap())
+			return nil, fmt.Errorf("--nameserver=%s: %w; write name=192.0.2.53,2001:db8::53", text, err)
 		}
 		servers = append(servers, server)
 	}
@@ -147,34 +118,10 @@ func ownAddresses(listen []string) []netip.Addr {
 			own = append(own, addr.Unmap().WithZone(""))
 			continue
 		}
-		own = append(own, machineAddresses()...)
+		own = append(own, assembly.MachineAddresses()...)
 	}
 	slices.SortFunc(own, netip.Addr.Compare)
 	return slices.Compact(own)
-}
-
-func machineAddresses() []netip.Addr {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return nil // the NS record stands without addresses then
-	}
-	var global, loopback []netip.Addr
-	for _, a := range all {
-		prefix, err := netip.ParsePrefix(a.String())
-		if err != nil {
-			continue
-		}
-		switch addr := prefix.Addr(); {
-		case addr.IsLoopback():
-			loopback = append(loopback, addr)
-		case addr.IsGlobalUnicast():
-			global = append(global, addr)
-		}
-	}
-	if len(global) == 0 {
-		return loopback
-	}
-	return global
 }
 
 var errNoZone = errors.New("no zone to serve: name the domain with --zone, like --zone corp.test, or its file with --zone-file")

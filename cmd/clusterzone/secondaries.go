@@ -2,25 +2,19 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/server"
-	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
 // secondaries are what a daemon has for servers that transfer its zones; nil
 // where none may.
 type secondaries struct {
-	journal  *zones.Journal
+	*assembly.Editions
 	notifier *server.Notifier
-	store    *zones.Store
-	feed     *sources.Feed
-	log      *slog.Logger
-	wake     chan struct{} // holds a token while flattened names may have other addresses
 }
 
 // build returns what the settings ask for, and gives it to the server.
@@ -34,67 +28,27 @@ func (s *transferSettings) build(d *daemon, parsed *transferParts) *secondaries 
 	if len(parsed.rules) == 0 {
 		return nil
 	}
-	all := &secondaries{
-		journal: zones.NewJournal(s.journal, d.began),
-		store:   d.pipeline.store,
-		feed:    d.pipeline.feed,
-		log:     d.log,
-		wake:    make(chan struct{}, 1),
-	}
-	dns.Options.Editions = all.journal
+	journal := zones.NewJournal(s.journal, d.began)
+	all := &secondaries{Editions: assembly.NewEditions(journal, d.pipeline.store, d.pipeline.feed, d.log)}
+	dns.Options.Editions = journal
 	all.notifier = server.NewNotifier(server.NotifierOptions{
-		Targets: parsed.targets, Keys: dns.Options.Keys, Editions: all.journal, Log: d.log, Metrics: dns.Metrics,
+		Targets: parsed.targets, Keys: dns.Options.Keys, Editions: journal, Log: d.log, Metrics: dns.Metrics,
 	})
-	d.registry.MustRegister(newJournalCollector(all.journal))
+	d.registry.MustRegister(newJournalCollector(journal))
 	return all
 }
 
 // committed takes a commit in, on the feed's goroutine: a zone with a new serial
 // has a new edition, and the secondaries are told.
-func (s *secondaries) committed(commit zones.Commit) {
-	noted := s.journal.Note(commit, s.store.Load())
-	for _, flat := range noted.Missing {
-		s.log.Info("a flattened name is left out of zone transfers until the addresses of its target are known",
-			"name", flat.Name.String(), "target", flat.Target.String())
-	}
-	s.notifier.Changed(noted.Stepped)
-	s.signal()
-}
-
-// SwapTargets implements resolver.Publisher: outside targets are published, and
-// flattened names looked at.
-func (s *secondaries) SwapTargets(targets *zones.Targets) {
-	s.store.SwapTargets(targets)
-	s.signal()
-}
-
-func (s *secondaries) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *secondaries) committed(commit zones.Commit) { s.notifier.Changed(s.Committed(commit)) }
 
 // run tells secondaries, and steps serials where flattened names have got other
 // addresses, until ctx is done.
 func (s *secondaries) run(ctx context.Context) error {
 	told := make(chan error, 1)
 	go func() { told <- s.notifier.Run(ctx) }()
-	for {
-		select {
-		case <-ctx.Done():
-			return <-told
-		case <-s.wake:
-		}
-		s.feed.Step(s.journal.Outdated(s.store.Load())...)
-		// A serial steps once a second at most: more often there is no need to look.
-		wait := time.NewTimer(time.Second)
-		select {
-		case <-ctx.Done():
-		case <-wait.C:
-		}
-		wait.Stop()
-	}
+	s.Run(ctx)
+	return <-told
 }
 
 // A journalCollector reads the size of the journals when they are scraped.

@@ -40,7 +40,7 @@ func TestFlattenedNamesReachSecondaries(t *testing.T) {
 	})
 	corp, target := name(t, "corp.test"), name(t, "lb.example")
 	addresses := func() string {
-		edition := d.secondaries.journal.Edition(corp)
+		edition := d.secondaries.Journal.Edition(corp)
 		if edition == nil {
 			return "no edition"
 		}
@@ -60,7 +60,7 @@ func TestFlattenedNamesReachSecondaries(t *testing.T) {
 				t.Fatalf("secondaries get %q, want %q", addresses(), want)
 			}
 		}
-		return d.secondaries.journal.Edition(corp).Serial()
+		return d.secondaries.Journal.Edition(corp).Serial()
 	}
 	page := func() string {
 		recorder := httptest.NewRecorder()
@@ -84,7 +84,7 @@ func TestFlattenedNamesReachSecondaries(t *testing.T) {
 	publish(30, "198.51.100.1")
 	publish(60, "198.51.100.2")
 	second := await("198.51.100.2")
-	edition := d.secondaries.journal.Edition(corp)
+	edition := d.secondaries.Journal.Edition(corp)
 	if steps, ok := edition.Since(first); !ok || len(steps) != 1 || len(steps[0].Removed) != 1 || len(steps[0].Added) != 1 {
 		t.Errorf("steps from %d to %d: %v", first, second, steps)
 	}

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources/cluster"
 	"github.com/clusterzone/clusterzone/upstream/resolver"
@@ -165,7 +166,9 @@ func newDaemon(log *slog.Logger, objects *objectSettings, serving *serveSettings
 	d.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newCollector(d.pipeline),
+		assembly.NewCollector(assembly.CollectorParts{
+			Store: d.pipeline.store, Feed: d.pipeline.feed, Files: d.pipeline.files,
+		}),
 	)
 	d.dns.View = d.pipeline.store
 	d.dns.Log = log

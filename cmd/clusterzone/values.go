@@ -61,3 +61,11 @@ func (o *opposite) Type() string { return "bool" }
 
 // IsBoolFlag says that the flag may stand without a value.
 func (o *opposite) IsBoolFlag() bool { return true }
+
+// number is a yes or no as metrics have it.
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

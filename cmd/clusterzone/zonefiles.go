@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/clusterzone/clusterzone/assembly"
 	"github.com/clusterzone/clusterzone/zonefile"
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -21,10 +22,7 @@ func (s *zoneSettings) files() ([]zonefile.File, error) {
 		if !ok || path == "" {
 			return nil, fmt.Errorf("--zone-file=%s names no file; write it like corp.test=/etc/zones/corp.test.zone", text)
 		}
-		origin, err := parseZone(originText)
-		if plain, plainErr := zones.ParseName(originText); err != nil && plainErr == nil && !plain.IsWildcard() && plain.Child("hostmaster") != "" {
-			origin, err = plain, nil // no host's name, but a zone's: 0/25.2.0.192.in-addr.arpa (RFC 2317)
-		}
+		origin, err := assembly.ParseFileZone(originText)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("--zone-file=%s: %s %w", text, originText, err)

@@ -96,12 +96,12 @@ func Build(root, dir, name string, race bool) (string, error) {
 	return path, nil
 }
 
-// BuildCoreDNS builds CoreDNS from the module test/coredns, which takes some minutes
+// BuildCoreDNS builds CoreDNS, without our plugin, from what the module plugin requires, which takes some minutes
 // the first time, and returns its path in the build cache. root is the repository's
 // top folder.
 func BuildCoreDNS(root string) (string, error) {
 	cmd := exec.Command("go", "tool", "-n", "coredns")
-	cmd.Dir = filepath.Join(root, "test", "coredns")
+	cmd.Dir = filepath.Join(root, "plugin")
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var errs strings.Builder
 	cmd.Stderr = &errs
@@ -113,7 +113,7 @@ func BuildCoreDNS(root string) (string, error) {
 }
 
 // program is what clusterzone is built from, below the repository's top folder.
-var program = []string{"go.mod", "go.sum", "adminpage", "cmd", "dnstap", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
+var program = []string{"go.mod", "go.sum", "adminpage", "assembly", "cmd", "dnstap", "filewatch", "server", "sources", "upstream", "zonefile", "zones"}
 
 // Note looks at files and folders, and at all below them: go test then knows that
 // the outcome depends on them, and does not show an old one. It has no effect

@@ -82,6 +82,13 @@ func (f *Forwarder) askOne(ctx context.Context, server netip.AddrPort, q *zones.
 		}
 		return &zones.Passed{Failure: failure, Why: exchange.Cause(ctx, err, within.Round(100*time.Millisecond)).Error()}
 	}
+	return Read(reply)
+}
+
+// Read takes a reply apart into what is passed on of it. NOERROR, NXDOMAIN and
+// YXDOMAIN speak of the name; every other rcode, and a record that can't be
+// written again, makes a failure, whose words go on from the server's name.
+func Read(reply *dns.Msg) *zones.Passed {
 	switch reply.Rcode {
 	case dns.RcodeSuccess, dns.RcodeNameError, dns.RcodeYXDomain:
 	default:
@@ -92,6 +99,7 @@ func (f *Forwarder) askOne(ctx context.Context, server netip.AddrPort, q *zones.
 		from []dns.RR
 		to   *[]zones.Entry
 	}{{reply.Answer, &passed.Section}, {reply.Ns, &passed.Authority}, {reply.Extra, &passed.Additional}} {
+		var err error
 		if *section.to, err = entries(section.from); err != nil {
 			return &zones.Passed{Failure: zones.PassUnreachable, Why: fmt.Sprintf("sends a record that can't be passed on (%v)", err)}
 		}

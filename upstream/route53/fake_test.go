@@ -63,7 +63,7 @@ const (
 const apiVersion = "/2013-04-01/"
 
 // newFake serves zones, given as "ID name" or "ID name private", until t ends.
-func newFake(t *testing.T, list ...string) *fake {
+func newFake(t testing.TB, list ...string) *fake {
 	t.Helper()
 	f := &fake{}
 	for _, text := range list {

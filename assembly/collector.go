@@ -1,15 +1,29 @@
-package main
+package assembly
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/clusterzone/clusterzone/sources"
+	"github.com/clusterzone/clusterzone/zonefile"
 	"github.com/clusterzone/clusterzone/zones"
 )
 
-// A collector reads the metrics of zones, claims and sources when they are
-// scraped: nothing on the way of an event or a query counts for it.
-type collector struct {
-	pipeline *pipeline
+// CollectorParts are what a Collector reads. All must be set but Prefix and Labels.
+type CollectorParts struct {
+	Store *zones.Store
+	Feed  *sources.Feed
+	Files *zonefile.Set
+	// Prefix stands before the names of all metrics, which begin with clusterzone_.
+	Prefix string
+	// Labels stand on every metric.
+	Labels prometheus.Labels
+}
+
+// A Collector reads the metrics of zones, claims and sources when they are
+// scraped: nothing on the way of an event or a query counts for it. No label
+// holds a name out of an object. It is safe for concurrent use.
+type Collector struct {
+	parts CollectorParts
 
 	ready, committed, saved             *prometheus.Desc
 	records, names, serial              *prometheus.Desc
@@ -18,12 +32,13 @@ type collector struct {
 	unreadable                          *prometheus.Desc
 }
 
-func newCollector(p *pipeline) *collector {
+// NewCollector returns a Collector, which nobody has registered.
+func NewCollector(parts CollectorParts) *Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc("clusterzone_"+name, help, labels, nil)
+		return prometheus.NewDesc(parts.Prefix+"clusterzone_"+name, help, labels, parts.Labels)
 	}
-	return &collector{
-		pipeline:   p,
+	return &Collector{
+		parts:      parts,
 		ready:      desc("ready", "1 when queries get answers, 0 while the first synchronisation is waited for."),
 		committed:  desc("snapshot_timestamp_seconds", "When the snapshot that is served was made, in Unix time."),
 		saved:      desc("saved_state_timestamp_seconds", "When the saved state was saved that is still served in part, in Unix time; 0 when none is."),
@@ -42,14 +57,21 @@ func newCollector(p *pipeline) *collector {
 }
 
 // Describe implements prometheus.Collector.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		c.ready, c.committed, c.saved, c.records, c.names, c.serial, c.claims, c.skipped, c.held,
+		c.synced, c.objects, c.lastEvent, c.problem, c.unreadable,
+	} {
+		ch <- desc
+	}
+}
 
 // Collect implements prometheus.Collector.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
+func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	snap, status := c.pipeline.store.Load(), c.pipeline.feed.Status()
+	snap, status := c.parts.Store.Load(), c.parts.Feed.Status()
 	gauge(c.ready, number(snap.Ready))
 	gauge(c.committed, float64(snap.Committed.Unix()))
 	saved := 0.0
@@ -65,8 +87,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			gauge(c.records, float64(count), origin.String(), kind.String())
 		}
 	}
-	var counts zones.Counts
-	c.pipeline.feed.View(func(table *zones.Table, _ objectOf) { counts = table.Counts() })
+	counts := c.parts.Feed.Counts()
 	for source, count := range counts.Claims {
 		gauge(c.claims, float64(count), source)
 	}
@@ -75,10 +96,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.held, float64(counts.Held))
 	broken := map[zones.Name]bool{}
-	for _, problem := range c.pipeline.files.Problems() {
+	for _, problem := range c.parts.Files.Problems() {
 		broken[problem.Origin] = true
 	}
-	for _, origin := range c.pipeline.files.Origins() {
+	for _, origin := range c.parts.Files.Origins() {
 		gauge(c.unreadable, number(broken[origin]), origin.String())
 	}
 	for _, source := range status.Sources {

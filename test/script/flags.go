@@ -1,4 +1,4 @@
-package script_test
+package script
 
 import (
 	"fmt"
@@ -126,7 +126,7 @@ func (f *flags) setAnswer(name, value string) error {
 }
 
 // build assembles the pipeline as the command does.
-func (f *flags) build() (*stage, error) {
+func (f *flags) build(program Program) (*stage, error) {
 	for _, origin := range f.origins {
 		if isReverse(origin) {
 			f.source.ReverseZones = append(f.source.ReverseZones, origin)
@@ -150,12 +150,11 @@ func (f *flags) build() (*stage, error) {
 		})
 	}
 	g := &stage{
-		now:       time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
-		store:     &zones.Store{},
-		kinds:     sources.Kinds(translator.Needs()),
-		responder: server.Responder{Options: f.answer},
-		objects:   map[objectID]metav1.Object{},
-		broken:    map[sources.Kind]bool{},
+		now:     time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC),
+		store:   &zones.Store{},
+		kinds:   sources.Kinds(translator.Needs()),
+		objects: map[objectID]metav1.Object{},
+		broken:  map[sources.Kind]bool{},
 	}
 	g.feed, err = sources.NewFeed(sources.FeedOptions{
 		Table:      zones.NewTable(options),
@@ -168,6 +167,7 @@ func (f *flags) build() (*stage, error) {
 
 		HoldAddresses: f.hold,
 	})
+	g.answer = program(f.answer, g.store)
 	g.now = g.now.Add(time.Second) // a serial moves at most once a second
 	return g, err
 }

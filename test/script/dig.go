@@ -1,4 +1,4 @@
-package script_test
+package script
 
 import (
 	"errors"
@@ -130,9 +130,9 @@ func (g *stage) ask(q *question) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	reply, outcome := g.responder.Respond(nil, query, g.store.Load(), q.peer)
-	if outcome.Dropped != server.Answered {
-		return "", fmt.Errorf("there is no reply: %s", outcome.Dropped)
+	reply, err := g.answer(query, q.peer)
+	if err != nil {
+		return "", err
 	}
 	var r dns.Msg
 	if err := r.Unpack(reply); err != nil {

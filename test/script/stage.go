@@ -1,4 +1,4 @@
-package script_test
+package script
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterzone/clusterzone/server"
 	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/manifest"
 	"github.com/clusterzone/clusterzone/zones"
@@ -18,11 +17,11 @@ import (
 // A stage is the pipeline of one story, from objects to replies, with a clock
 // that moves one second on at each event.
 type stage struct {
-	now       time.Time
-	store     *zones.Store
-	feed      *sources.Feed
-	kinds     []sources.Kind
-	responder server.Responder
+	now    time.Time
+	store  *zones.Store
+	feed   *sources.Feed
+	kinds  []sources.Kind
+	answer Answer
 
 	objects map[objectID]metav1.Object
 	broken  map[sources.Kind]bool
