@@ -65,7 +65,7 @@ test-deploy: ## lint and render the chart, apply it to a real kube-apiserver, te
 # the race detector, which would build all of CoreDNS once more; the tests need a part.
 .PHONY: test-plugin
 test-plugin: ## vet and test the CoreDNS plugin, and build CoreDNS with it
-	cd plugin && $(GO) vet ./... && $(GO) build -o /dev/null ./cmd/coredns && $(GO) test $(RACE) -timeout 20m -count=1 $(if $(V),-v) ./...
+	cd plugin && $(GO) vet ./... && $(GO) build -o /dev/null ./cmd/coredns && $(GO) test $(RACE) -parallel 16 -timeout 20m -count=1 $(if $(V),-v) ./...
 
 .PHONY: deploy
 deploy: ## copy alerts and dashboard into the chart, and render it anew for kustomize and the tests

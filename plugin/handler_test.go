@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/coredns/caddy"
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/metadata"
 	"github.com/coredns/coredns/plugin/test"
@@ -43,13 +41,10 @@ func await(t *testing.T, try func() error) {
 // built makes the handler of a block for corp.test without starting it.
 func built(t *testing.T, options ...string) *Handler {
 	t.Helper()
-	c := caddy.NewTestController("dns", Name+" {\n"+strings.Join(append(options, "resolver none"), "\n")+"\n}\n")
-	c.ServerBlockKeys = []string{"corp.test."}
-	h, err := build(c)
+	h, err := builtFor([]string{"corp.test."}, append(options, "resolver none")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.log = slog.New(slog.DiscardHandler)
 	return h
 }
 
