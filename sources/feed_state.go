@@ -51,16 +51,6 @@ func (s *stateFile) changed(now time.Time, every time.Duration) {
 	}
 }
 
-// CheckStateFile returns why no state can be kept in this file, without reading what
-// it holds.
-func CheckStateFile(path string) error {
-	file, err := openState(path)
-	if file != nil {
-		err = file.Close()
-	}
-	return err
-}
-
 // openState returns nil where nothing was saved yet.
 func openState(path string) (*os.File, error) {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {

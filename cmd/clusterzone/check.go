@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/clusterzone/clusterzone/sources"
 	"github.com/clusterzone/clusterzone/sources/manifest"
 	"github.com/clusterzone/clusterzone/zones"
 )
@@ -16,7 +15,8 @@ import (
 const checkHelp = `Validate flags, config file, zone files, certificates and objects, and exit.
 
 It takes the flags of "clusterzone serve", reads the files that they name, and
-opens no address and writes nothing.
+opens no address and writes nothing: a config file can be checked on another
+machine than that which it is for, where folders to write to may be missing.
 
 Each finding is one line: a manifest or zone file that can't be read or is odd,
 or something that an object asks for and can't get until its author mends it.
@@ -60,11 +60,6 @@ func check(cmd *cobra.Command, settings *objectSettings, serving *serveSettings)
 	parts, err := serving.parse(quiet(log))
 	if err != nil {
 		return err
-	}
-	if serving.stateFile != "" {
-		if err := sources.CheckStateFile(serving.stateFile); err != nil {
-			return fmt.Errorf("--state-file=%s: %w", serving.stateFile, err)
-		}
 	}
 	var found []string
 	if parts.certificates != nil {

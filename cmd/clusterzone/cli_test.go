@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,8 +132,11 @@ func TestCheckRefusesWhatServeRefuses(t *testing.T) {
 		t.Fatalf("serve:\n%s\ncheck:\n%s", told["serve"], told["check"])
 	}
 	for i := range serves {
-		// Objects can be checked without a zone to serve them in.
-		if serves[i] != checks[i] && !strings.Contains(serves[i], "no zone to serve") {
+		if serves[i] != checks[i] && !slices.ContainsFunc([]string{
+			"no zone to serve", // objects can be checked without
+			// The folders of what a server writes are on its own machine.
+			"--state-file=$DIR/none/state: ", "--health-socket=$DIR/none/health can't be listened on",
+		}, func(text string) bool { return strings.Contains(serves[i], text) }) {
 			t.Errorf("serve says:\n%s\ncheck says:\n%s", serves[i], checks[i])
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/clusterzone/clusterzone/dnstap"
@@ -54,9 +52,6 @@ func (s *serveSettings) parse(log *slog.Logger) (*servingParts, error) {
 	}
 	if err := checkSocketPath(s.healthSocket); err != nil {
 		return nil, err
-	}
-	if info, err := os.Stat(filepath.Dir(s.healthSocket)); s.healthSocket != "" && (err != nil || !info.IsDir()) {
-		return nil, fmt.Errorf("--health-socket=%s can't be there: its folder does not exist; create the folder", s.healthSocket)
 	}
 	p.ours = newOwnListen(p.dns.Listen)
 	if p.resolvers, err = s.targets.servers(log, p.ours); err != nil {
