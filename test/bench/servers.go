@@ -91,7 +91,7 @@ zone "`+origin+`" { type primary; file "zone.db"; };
 	},
 	"coredns": func(ctx context.Context, _ *options, dir, port string) ([]string, error) {
 		find := exec.CommandContext(ctx, "go", "tool", "-n", "coredns")
-		find.Dir, find.Env = filepath.Join("test", "coredns"), append(os.Environ(), "GOWORK=off")
+		find.Dir, find.Env = "plugin", append(os.Environ(), "GOWORK=off")
 		path, err := find.Output()
 		if err != nil {
 			return nil, fmt.Errorf("CoreDNS can't be built: %w", err)

@@ -31,7 +31,7 @@ func apart(t *testing.T, programs ...program) bool {
 		t.Skipf("needs other name servers: make test-peers runs this test (%s=1)", peersVariable)
 	}
 	// The process apart reads these, which go test doesn't see.
-	if err := daemon.Note("testdata", filepath.Join(root, page), filepath.Join(root, "test", "coredns")); err != nil {
+	if err := daemon.Note("testdata", filepath.Join(root, page), filepath.Join(root, "plugin", "go.mod")); err != nil {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), apartVariable+"=1")
