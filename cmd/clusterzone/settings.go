@@ -161,7 +161,7 @@ func (s *zoneSettings) add(cmd *cobra.Command) {
 	f.duration(&s.ttl, "ttl", 300*time.Second, "TTL of records for which neither object nor --min-ttl sets one")
 	f.duration(&s.negativeTTL, "negative-ttl", 5*time.Second, "how long a resolver may remember that a name is missing")
 	f.text(&s.policy, "conflict-policy", "namespace", "who gets a name that several objects claim: `policy` namespace (the oldest object, with the others of its namespace), first (the oldest object alone) or merge (all)")
-	f.yes(&s.flatten, "flatten", false, "serve the addresses of a CNAME's target in place of every CNAME; at the top of a zone, at a name server's name and for objects with the annotation alias=true it is always so")
+	f.yes(&s.flatten, "flatten", false, "serve the addresses of a CNAME's target in place of every CNAME that an object asks for (a zone file's stand); at the top of a zone, at a name server's name and for objects with the annotation alias=true it is always so")
 	s.passes.add(cmd)
 }
 
