@@ -89,7 +89,7 @@ func runCase(t *testing.T, program, path string) int {
 	t.Cleanup(h.stop)
 
 	got := map[string]bool{}
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		clear(got)
 		if !h.Ready() {
 			return errors.New("the handler isn't ready")

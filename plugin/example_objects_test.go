@@ -10,6 +10,7 @@ import (
 	"github.com/miekg/dns"
 
 	"github.com/clusterzone/clusterzone/server"
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
 // TestExampleObjects: for every name of deploy/example, and beside each, the
@@ -18,7 +19,7 @@ func TestExampleObjects(t *testing.T) {
 	t.Parallel()
 	h := started(t, nil, ear{make(chan string, 1)}, "manifests ../deploy/example")
 	var names []string
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		if !h.Ready() {
 			return errors.New("the handler isn't ready")
 		}

@@ -15,28 +15,9 @@ import (
 	"github.com/coredns/coredns/plugin/transfer"
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
+
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
-
-// patience bounds each wait.
-const patience = 2 * time.Minute
-
-// await polls until try returns nil.
-func await(t *testing.T, try func() error) {
-	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(5*time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("after %s: %v", patience, err)
-		case <-tick.C:
-		}
-	}
-}
 
 // built makes the handler of a block for corp.test without starting it.
 func built(t *testing.T, options ...string) *Handler {
@@ -62,7 +43,7 @@ const objectsFile = "manifests testdata/objects.yaml"
 func readyHandler(t *testing.T, told notifier, options ...string) *Handler {
 	t.Helper()
 	h := started(t, nil, told, append(options, objectsFile)...)
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		if !h.Ready() {
 			return errors.New("the handler isn't ready")
 		}
@@ -207,7 +188,7 @@ func TestTransfer(t *testing.T) {
 		t.Errorf("a zone that isn't ours gives %v", err)
 	}
 	var whole []string
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		ch, err := h.Transfer("corp.test.", 0)
 		if err != nil {
 			return err
@@ -236,10 +217,10 @@ func TestTransfer(t *testing.T) {
 		if zone != "corp.test." {
 			t.Errorf("secondaries hear of %s", zone)
 		}
-	case <-time.After(patience):
+	case <-time.After(daemon.Patience):
 		t.Error("secondaries hear of nothing")
 	}
-	await(t, func() error { // another serial may come between the two calls
+	daemon.Await(t, func() error { // another serial may come between the two calls
 		ch, err := h.Transfer("corp.test.", h.edition(h.pipeline.Origins[0].Name).Serial())
 		if err != nil {
 			return err

@@ -8,6 +8,8 @@ import (
 
 	"github.com/miekg/dns"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
 func deadKubeconfig(t *testing.T) string {
@@ -43,7 +45,7 @@ func TestOwnObjectsTakeOver(t *testing.T) {
 	t.Parallel()
 	first := readyHandler(t, nil)
 	second := started(t, []*Handler{first}, nil, objectsFile, "ttl 77")
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		if second.inherited.Load() != nil {
 			return errors.New("the inherited snapshot is still there")
 		}

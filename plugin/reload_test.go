@@ -14,6 +14,8 @@ import (
 	"github.com/miekg/dns"
 
 	_ "github.com/coredns/coredns/plugin/bind"
+
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
 // TestReloadUnderLoad: CoreDNS is reloaded again and again, with another TTL each
@@ -40,7 +42,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	defer func() { stop() }()
 	udp := address(t, instance)
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		if got := exchange(udp); got != "" {
 			return fmt.Errorf("before the first reload: %s", got)
 		}
@@ -69,7 +71,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 		instance = next
 		before := answered.Load()
-		await(t, func() error {
+		daemon.Await(t, func() error {
 			if answered.Load() < before+2*clients && !t.Failed() {
 				return errors.New("the clients get no replies")
 			}
@@ -77,7 +79,7 @@ func TestReloadUnderLoad(t *testing.T) {
 		})
 	}
 	// The last Corefile's own objects answer in the end.
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		reply, err := query(udp)
 		if err == nil && reply.Answer[0].Header().Ttl != 100+reloads {
 			err = fmt.Errorf("the TTL is still %d", reply.Answer[0].Header().Ttl)
@@ -108,7 +110,7 @@ func TestReloadOfABadCorefile(t *testing.T) {
 		}
 	}()
 	udp := address(t, instance)
-	await(t, func() error {
+	daemon.Await(t, func() error {
 		if got := exchange(udp); got != "" {
 			return fmt.Errorf("at the start: %s", got)
 		}
