@@ -18,9 +18,6 @@ import (
 	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
-// What a case's flag is in a Corefile; "" leaves it out, since it is always so.
-var otherFlags = map[string]string{"--gateway-listener-sets": ""}
-
 // TestCorpus: each case of sources/testdata/corpus, as options of a Corefile, makes
 // the zones that it makes as flags of the program, and what flags can't say
 // options can't either.
@@ -61,19 +58,18 @@ func runCase(t *testing.T, program, path string) int {
 		if flag == "--prefer-alias" {
 			t.Skip("prefer-alias is about mirrors, which the plugin doesn't have")
 		}
-		other, known := otherFlags[flag]
-		if !known {
-			name, value, has := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
-			switch opposite, is := strings.CutPrefix(name, "no-"); {
-			case has:
-				other = name + " " + strconv.Quote(value)
-			case is:
-				other = opposite + " false"
-			default:
-				other = name
-			}
+		if flag == "--gateway-listener-sets" {
+			continue // so it always is: there is no option
 		}
-		lines = append(lines, other)
+		name, value, has := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		switch opposite, is := strings.CutPrefix(name, "no-"); {
+		case has:
+			lines = append(lines, name+" "+strconv.Quote(value))
+		case is:
+			lines = append(lines, opposite+" false")
+		default:
+			lines = append(lines, name)
+		}
 	}
 	h, err := builtFor([]string{"example.", "arpa."}, lines...)
 	if _, refused := os.Stat(filepath.Join(filepath.Dir(path), "clusterzone-error")); refused == nil {

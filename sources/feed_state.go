@@ -51,21 +51,6 @@ func (s *stateFile) changed(now time.Time, every time.Duration) {
 	}
 }
 
-// openState returns nil where nothing was saved yet.
-func openState(path string) (*os.File, error) {
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("the state file %s can't be kept: its folder does not exist; create the folder", path)
-	}
-	file, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("the state file can't be read (%w); give it to the user that clusterzone runs as", err)
-	}
-	return file, nil
-}
-
 // loadState puts the saved state into the table. A file that is not there is
 // the ordinary first start; one that is broken is logged and left out, since a
 // name server must start. Only a place where no file can be is an error.
@@ -75,9 +60,15 @@ func (f *Feed) loadState() error {
 	if path == "" {
 		return nil
 	}
-	file, err := openState(path)
-	if err != nil || file == nil {
-		return err
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("the state file %s can't be kept: its folder does not exist; create the folder", path)
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the state file can't be read (%w); give it to the user that clusterzone runs as", err)
 	}
 	defer file.Close()
 	saved, err := f.options.Table.Load(file)
