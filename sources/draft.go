@@ -67,7 +67,7 @@ func (tr *Translator) newDraft(source string, meta *metav1.ObjectMeta) *draft {
 		source:      source,
 		meta:        meta,
 		owner:       zones.Owner{Source: source, Namespace: meta.Namespace, Name: meta.Name},
-		annotations: annotationSet{meta.Annotations, tr.prefixes},
+		annotations: tr.annotationsOf(meta.Annotations),
 		properties:  properties{word: "annotation"},
 	}
 }

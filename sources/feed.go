@@ -62,8 +62,7 @@ type Feed struct {
 
 	mu        sync.Mutex // guards all below
 	world     *world
-	dirty     ownerSet                      // to be translated anew
-	ahead     map[zones.Owner]*zones.Object // translated before anything is served
+	dirty     ownerSet // to be translated anew
 	states    map[Kind]*kindState
 	ready     bool
 	lastEvent time.Time
@@ -103,7 +102,6 @@ func NewFeed(options FeedOptions) (*Feed, error) {
 		kinds:   make(map[Kind]bool),
 		world:   newWorld(wantedSources(options.Needs)...),
 		dirty:   make(ownerSet),
-		ahead:   make(map[zones.Owner]*zones.Object),
 		states:  make(map[Kind]*kindState),
 	}
 	for _, kind := range Kinds(options.Needs) {
@@ -158,12 +156,19 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
+// objectsAtOnce is how many objects are taken in together while nothing is served:
+// nobody waits for one of them, and each step costs something of its own.
+const objectsAtOnce = 256
+
 // nextWake returns how long the feed may sleep when nothing happens.
 func (f *Feed) nextWake() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	const never = time.Hour
 	wait := never
+	if !f.ready {
+		wait = time.Second // for objects that are too few to wake the feed
+	}
 	now := f.options.Now()
 	if !f.again.IsZero() {
 		wait = f.again.Sub(now)
@@ -193,6 +198,9 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	wasReady := f.ready
 	f.ready = f.state.serving() || f.allSettled()
 	f.options.Table.SetReady(f.ready, f.waiting())
+	if f.ready && !wasReady {
+		f.queue.wakeAt(1)
+	}
 	changed := f.ready != wasReady || f.staticNew
 	f.staticNew = false
 	if f.ready {
@@ -289,6 +297,7 @@ func (f *Feed) noteSync(report syncReport, now time.Time) (news string) {
 	case state.synced || errors.As(report.problem, &unreachable):
 	default:
 		state.off = true
+		f.retract(report.kind)
 		f.world.setProblem(report.kind, report.problem, f.dirty)
 	}
 	return news

@@ -27,9 +27,6 @@ func TestFeedTranslatesAhead(t *testing.T) {
 	t.Parallel()
 	counts := make(map[string]int)
 	ft := newFeedTest(t, func(o *FeedOptions) { o.Translator = &counter{o.Translator, counts} })
-	owners := func() int {
-		return len(slices.Collect(ft.options.Table.Owners(SourceIngress))) + len(slices.Collect(ft.options.Table.Owners(SourceService)))
-	}
 	ft.syncAll(KindIngress, KindService, KindEndpointSlice)
 	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
 	ft.Set(KindIngress, shop("b", "b.corp.test", "192.0.2.2"))
@@ -42,9 +39,7 @@ func TestFeedTranslatesAhead(t *testing.T) {
 	if counts["s"] != 0 {
 		t.Error("a Service is translated before its EndpointSlices are known")
 	}
-	if n := owners(); n != 0 || ft.options.Store.Load().Ready {
-		t.Errorf("%d objects are in the table before anything was read whole", n)
-	}
+	ft.want("half read", "a.corp.test", "not ready")
 
 	ft.Set(KindIngress, shop("b", "b.corp.test", "192.0.2.9"))
 	ft.Gone(KindIngress, "web", "c")
@@ -58,8 +53,8 @@ func TestFeedTranslatesAhead(t *testing.T) {
 	if counts["a"] != 2 || counts["b"] != 2 || counts["c"] != 1 || counts["s"] != 1 {
 		t.Errorf("translated so often: %v", counts)
 	}
-	if len(ft.ahead) != 0 || len(ft.dirty) != 0 {
-		t.Errorf("left: %d translated, %d due", len(ft.ahead), len(ft.dirty))
+	if len(ft.dirty) != 0 {
+		t.Errorf("%d objects are left to translate", len(ft.dirty))
 	}
 }
 
@@ -71,10 +66,16 @@ func TestFeedAheadStaysBehind(t *testing.T) {
 	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
 	ft.Apply()
 	ft.Synced(KindIngress, errForbidden)
+	ft.Apply()
+	ft.Set(KindIngress, shop("b", "b.corp.test", "192.0.2.2"))
 	ft.syncAll(KindIngress)
 	ft.Apply()
+	if left := slices.Collect(ft.options.Table.Owners(SourceIngress)); len(left) > 0 {
+		t.Errorf("half of a kind is left in the table: %v", left)
+	}
 	ft.want("a kind half read", "a.corp.test", "nxdomain")
 	ft.Synced(KindIngress, nil)
 	ft.Apply()
 	ft.want("read whole", "a.corp.test", "hit 192.0.2.1")
+	ft.want("read whole", "b.corp.test", "hit 192.0.2.2")
 }

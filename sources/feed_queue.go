@@ -12,6 +12,8 @@ import (
 type queue struct {
 	mu    sync.Mutex
 	batch batch
+	// gather is how many objects wake the feed together. Reports always wake it.
+	gather int
 	// wake holds one token while there is something to take.
 	wake chan struct{}
 }
@@ -39,11 +41,21 @@ func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 func (q *queue) put(key eventKey, obj metav1.Object) {
 	q.mu.Lock()
 	if q.batch.objects == nil {
-		q.batch.objects = make(map[eventKey]metav1.Object)
+		q.batch.objects = make(map[eventKey]metav1.Object, q.gather)
 	}
 	q.batch.objects[key] = obj
+	enough := len(q.batch.objects) >= q.gather
 	q.mu.Unlock()
-	q.signal()
+	if enough {
+		q.signal()
+	}
+}
+
+// wakeAt sets how many objects wake the feed together.
+func (q *queue) wakeAt(objects int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.gather = objects
 }
 
 func (q *queue) report(kind Kind, problem error) {

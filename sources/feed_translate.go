@@ -20,20 +20,11 @@ func (f *Feed) translate() bool {
 		open[need.Source] = f.settled(need) && f.states[need.Kinds[0]].synced
 	}
 	wrote := false
-	for owner, translated := range f.ahead {
-		if _, due := f.dirty[owner]; !due && open[owner.Source] {
-			wrote = true
-			delete(f.ahead, owner)
-			f.options.Table.Put(f.hold(*translated))
-		}
-	}
-	f.ahead = roomFor(f.ahead)
 	for owner := range f.dirty {
 		if !open[owner.Source] {
 			continue
 		}
 		delete(f.dirty, owner)
-		delete(f.ahead, owner)
 		wrote = true
 		translated, blind, there := f.translateOwner(owner)
 		if !there {
@@ -51,27 +42,43 @@ func (f *Feed) translate() bool {
 	return wrote
 }
 
-// translateAhead translates, while nothing is served yet, owners of sources that
-// wait for nothing but the rest of their own objects: the API server is still at
-// sending those. What comes of it is put into the table when the source is read
-// whole; whoever is touched until then is translated again.
+// translateAhead translates and settles, while nothing is served yet, owners of
+// sources that wait for nothing but the rest of their own objects: the API server is
+// still at sending those. Whoever is touched until then is translated again; and
+// retract takes all back if the source turns out not to be readable.
 func (f *Feed) translateAhead() {
-	waits := make(map[string]bool, len(f.options.Needs))
+	open := make(map[string]bool, len(f.options.Needs))
 	for _, need := range f.options.Needs {
-		waits[need.Source] = slices.ContainsFunc(need.Kinds[1:], func(kind Kind) bool { return !f.states[kind].settled() })
+		open[need.Source] = !f.off(need) &&
+			!slices.ContainsFunc(need.Kinds[1:], func(kind Kind) bool { return !f.states[kind].settled() })
 	}
 	for owner := range f.dirty {
-		if waits[owner.Source] {
+		if !open[owner.Source] {
 			continue
 		}
 		delete(f.dirty, owner)
 		if translated, _, there := f.translateOwner(owner); there {
-			f.ahead[owner] = &translated
+			f.options.Table.Put(f.hold(translated))
 		} else {
-			delete(f.ahead, owner)
+			f.options.Table.Delete(owner)
 		}
 	}
 	f.dirty = roomFor(f.dirty)
+	f.options.Table.Settle()
+}
+
+// retract takes out of the table what translateAhead put there for sources whose own
+// kind can't be read after all: half of a source's names are none. If it can be read
+// later, their objects are translated then.
+func (f *Feed) retract(kind Kind) {
+	source := sourceOf(kind)
+	if f.ready || source == "" {
+		return
+	}
+	for _, owner := range slices.Collect(f.options.Table.Owners(source)) {
+		f.options.Table.Delete(owner)
+		f.dirty[owner] = struct{}{}
+	}
 }
 
 // roomFor returns another map for one that is empty: a map keeps the room that its

@@ -29,7 +29,7 @@ func (tr *Translator) refuses(meta *metav1.ObjectMeta) refusal {
 // refusesOwn is refuses for objects without namespace.
 func (tr *Translator) refusesOwn(meta *metav1.ObjectMeta) refusal {
 	o := &tr.options
-	if why := (annotationSet{meta.Annotations, tr.prefixes}).optOut(); why != "" {
+	if why := tr.annotationsOf(meta.Annotations).optOut(); why != "" {
 		return refusal{zones.ReasonOptOut, why}
 	}
 	if !tr.annotations.matches(meta.Annotations) {

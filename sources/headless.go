@@ -115,7 +115,7 @@ func (d *draft) member(namespace string, e *discoveryv1.Endpoint, mode string, n
 		if pod.Spec.Hostname != "" {
 			m.label = pod.Spec.Hostname
 		}
-		if list, ok := targetAnnotation(annotationSet{pod.Annotations, d.tr.prefixes}, fromPodTarget); ok {
+		if list, ok := targetAnnotation(d.tr.annotationsOf(pod.Annotations), fromPodTarget); ok {
 			m.targets = list
 			return m
 		}

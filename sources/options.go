@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,6 +120,8 @@ type Translator struct {
 	podDomain         zones.Name // "" where Pods are not named after themselves
 	reverseZones      []zones.Name
 	namespaceDomains  map[string]*namespaceDomains
+
+	settlements sync.Pool // of *settlement, empty ones to be used again
 }
 
 // New validates and compiles o. Its error is one sentence that names the flag,

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"fmt"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
@@ -79,7 +80,7 @@ func (t packedText) unpack(kind Kind) (metav1.Object, error) {
 	if !ok {
 		return nil, fmt.Errorf("objects of kind %s have no protobuf form", kind)
 	}
-	if err := obj.Unmarshal([]byte(wire)); err != nil {
+	if err := obj.Unmarshal(octets(wire)); err != nil {
 		return nil, fmt.Errorf("%s that can't be read: %w", kind, err)
 	}
 	obj.SetResourceVersion(version)
@@ -123,7 +124,8 @@ const (
 // kind, Unpack finds out.
 func Pack(kind Kind, wire []byte) (*Packed, error) {
 	p := &Packed{kind: kind}
-	out := make([]byte, 0, len(wire))
+	var room [packRoom]byte
+	out := room[:0]
 	for len(wire) > 0 {
 		number, value, rest, err := nextField(wire)
 		if err != nil {
@@ -135,12 +137,13 @@ func Pack(kind Kind, wire []byte) (*Packed, error) {
 			out = append(out, field...)
 			continue
 		}
-		meta, err := p.packMeta(make([]byte, 0, len(value)), value)
+		kept, err := p.readMeta(value)
 		if err != nil {
 			return nil, err
 		}
 		out = protowire.AppendTag(out, fieldMetadata, protowire.BytesType)
-		out = protowire.AppendBytes(out, meta)
+		out = protowire.AppendVarint(out, uint64(kept))
+		out = appendMeta(out, value)
 	}
 	version := p.ResourceVersion
 	if len(version) > 255 { // no API server writes such; only a reference in an event would have it
@@ -151,21 +154,20 @@ func Pack(kind Kind, wire []byte) (*Packed, error) {
 	return p, nil
 }
 
-// packMeta appends to out what is kept of metadata, and notes what is shown of it.
-func (p *Packed) packMeta(out, meta []byte) ([]byte, error) {
+// packRoom is how many octets a packed object has at most for which Pack needs no
+// memory but that of the outcome.
+const packRoom = 4 << 10
+
+// readMeta notes what is shown of metadata, and returns how many octets of it are kept.
+func (p *Packed) readMeta(meta []byte) (kept int, err error) {
 	for len(meta) > 0 {
 		number, value, rest, err := nextField(meta)
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		field := meta[:len(meta)-len(rest)]
-		meta = rest
 		switch number {
-		case fieldManagedFields:
-			continue
 		case fieldResourceVersion:
 			p.ResourceVersion = string(value)
-			continue
 		case fieldName:
 			p.Name = string(value)
 		case fieldNamespace:
@@ -175,18 +177,45 @@ func (p *Packed) packMeta(out, meta []byte) ([]byte, error) {
 		case fieldAnnotations:
 			key, word, err := mapEntry(value)
 			if err != nil {
-				return nil, err
+				return 0, err
 			}
-			switch string(key) {
-			case corev1.LastAppliedConfigAnnotation:
-				continue
-			case metav1.InitialEventsAnnotationKey:
+			if string(key) == metav1.InitialEventsAnnotationKey {
 				p.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: string(word)}
 			}
 		}
-		out = append(out, field...)
+		if keepsMeta(number, value) {
+			kept += len(meta) - len(rest)
+		}
+		meta = rest
 	}
-	return out, nil
+	return kept, nil
+}
+
+// appendMeta appends what is kept of metadata that readMeta has read.
+func appendMeta(out, meta []byte) []byte {
+	for len(meta) > 0 {
+		number, value, rest, err := nextField(meta)
+		if err != nil {
+			return out // readMeta would have said so
+		}
+		if keepsMeta(number, value) {
+			out = append(out, meta[:len(meta)-len(rest)]...)
+		}
+		meta = rest
+	}
+	return out
+}
+
+// keepsMeta reports whether a field of the metadata is kept.
+func keepsMeta(number protowire.Number, value []byte) bool {
+	switch number {
+	case fieldManagedFields, fieldResourceVersion:
+		return false
+	case fieldAnnotations:
+		key, _, _ := mapEntry(value)
+		return string(key) != corev1.LastAppliedConfigAnnotation
+	}
+	return true
 }
 
 // mapEntry returns key and value of an entry of a map of strings.
@@ -227,10 +256,14 @@ func nextField(wire []byte) (number protowire.Number, value, rest []byte, err er
 	return number, nil, wire[n+m:], nil
 }
 
+// octets returns the octets of a text without a copy, for a reader that neither
+// changes nor keeps them: objects copy what they take.
+func octets(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
 // uid returns the UID of a packed object.
 func (t packedText) uid() (uid types.UID) {
 	wire, _ := t.parts()
-	eachField([]byte(wire), fieldMetadata, func(meta []byte) {
+	eachField(octets(wire), fieldMetadata, func(meta []byte) {
 		eachField(meta, fieldUID, func(value []byte) { uid = types.UID(value) })
 	})
 	return uid

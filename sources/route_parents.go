@@ -193,7 +193,7 @@ func (tr *Translator) findGateway(namespace, name string, beside neighbours) (*g
 	if !tr.gateways.Matches(labels.Set(gw.Labels)) {
 		return filtered("the Gateway's labels don't match --gateway-label-filter=%s", o.GatewayLabelFilter)
 	}
-	if why := (annotationSet{gw.Annotations, tr.prefixes}).optOut(); why != "" {
+	if why := tr.annotationsOf(gw.Annotations).optOut(); why != "" {
 		return nil, refusal{zones.ReasonOptOut, "the Gateway opts out: " + why}
 	}
 	return gw, refusal{}
@@ -207,7 +207,7 @@ func (tr *Translator) gatewayOf(set *gatewayv1.ListenerSet, beside neighbours) (
 	if group != groupGateway || kind != string(KindGateway) {
 		return nil, refusal{zones.ReasonParent, fmt.Sprintf("the ListenerSet's parent is of kind %s, not a Gateway", quote(kind+"."+group))}
 	}
-	if why := (annotationSet{set.Annotations, tr.prefixes}).optOut(); why != "" {
+	if why := tr.annotationsOf(set.Annotations).optOut(); why != "" {
 		return nil, refusal{zones.ReasonOptOut, "the ListenerSet opts out: " + why}
 	}
 	if !tr.annotations.matches(set.Annotations) {

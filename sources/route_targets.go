@@ -20,9 +20,9 @@ func (tr *Translator) readParent(p *routeParent, gw *gatewayv1.Gateway, set *gat
 		label       string
 		annotations annotationSet
 	}
-	origins := []annotated{{label, annotationSet{gw.Annotations, tr.prefixes}}}
+	origins := []annotated{{label, tr.annotationsOf(gw.Annotations)}}
 	if set != nil {
-		above := annotated{"listenerset " + clip(set.Namespace) + "/" + clip(set.Name), annotationSet{set.Annotations, tr.prefixes}}
+		above := annotated{"listenerset " + clip(set.Namespace) + "/" + clip(set.Name), tr.annotationsOf(set.Annotations)}
 		origins = []annotated{above, origins[0]}
 	}
 	for _, o := range origins {

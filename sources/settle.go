@@ -3,7 +3,6 @@ package sources
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,17 +25,46 @@ type settlement struct {
 	waiting map[zones.Name]zones.Claim // of type TypeNone, for names that exist without records
 }
 
-// settle applies stand-ins and filters to the wishes, in the order of
-// external-dns' pipeline, unites those of one name and type, and returns the
-// outcome.
-func (d *draft) settle() zones.Object {
-	s := &settlement{
+// newSettlement returns a settlement with empty maps. Most objects have one name, for
+// which the maps would take more memory than all else.
+func (tr *Translator) newSettlement(d *draft) *settlement {
+	if s, ok := tr.settlements.Get().(*settlement); ok {
+		s.draft = d
+		return s
+	}
+	return &settlement{
 		draft:   d,
 		judged:  make(map[zones.Name]string),
 		claims:  make(map[claimKey]*zones.Claim),
 		hosts:   make(map[zones.Name]bool),
 		waiting: make(map[zones.Name]zones.Claim),
 	}
+}
+
+// fewNames bounds the maps that are used again: a map keeps the room that its
+// largest content took.
+const fewNames = 64
+
+// giveBack ends a settlement.
+func (s *settlement) giveBack() {
+	if len(s.judged) > fewNames || len(s.claims) > fewNames {
+		return
+	}
+	tr := s.tr
+	s.draft = nil
+	clear(s.judged)
+	clear(s.claims)
+	clear(s.hosts)
+	clear(s.waiting)
+	tr.settlements.Put(s)
+}
+
+// settle applies stand-ins and filters to the wishes, in the order of
+// external-dns' pipeline, unites those of one name and type, and returns the
+// outcome.
+func (d *draft) settle() zones.Object {
+	s := d.tr.newSettlement(d)
+	defer s.giveBack()
 	for i := range d.wishes {
 		s.grant(&d.wishes[i])
 	}
@@ -182,12 +210,11 @@ func withOrigin(origins, origin string) string {
 // without records a claim of TypeNone, and returns the claims in order.
 func (s *settlement) filterTypes() []zones.Claim {
 	claims := make([]zones.Claim, 0, len(s.claims)+len(s.waiting))
-	for _, key := range slices.SortedFunc(maps.Keys(s.claims), claimKey.compare) {
+	for key, c := range s.claims {
 		if why := s.tr.recordTypes.judge(key.kind); why != "" {
 			s.skip(key.name, key.kind, zones.ReasonRecordType, why)
 			continue
 		}
-		c := s.claims[key]
 		slices.Sort(c.Targets)
 		c.Targets = slices.Compact(c.Targets)
 		claims = append(claims, *c)

@@ -32,6 +32,60 @@ func TestAnyPathGivesTheSameTable(t *testing.T) {
 	}
 }
 
+// TestSettleIsWorkDoneBefore: a Table that settles now and then before it is ready
+// comes to what one comes to that is given all at once, and tells of no changes.
+// Once it is ready, Settle leaves everything to Commit.
+func TestSettleIsWorkDoneBefore(t *testing.T) {
+	t.Parallel()
+	random := newRandom(t)
+	for range 80 {
+		w := draw(random, 12, "web", "shop", "db")
+		table := NewTable(Options{Origins: w.origins, Sources: []string{"ingress", "service"}, Policy: w.policy, DefaultTTL: 300, Flatten: w.flatten})
+		for i := range 2 * len(w.objects) {
+			other := drawObject(random, i, []string{"web"})
+			other.Owner = w.objects[random.IntN(len(w.objects))].Owner
+			table.Put(other)
+			switch random.IntN(4) {
+			case 0:
+				table.Settle()
+			case 1:
+				table.Delete(other.Owner)
+			case 2:
+				if snap := table.Commit(noon()).Snapshot; snap.Ready {
+					t.Fatal("a table that is not ready gives a snapshot that is")
+				}
+			}
+		}
+		for _, i := range random.Perm(len(w.objects)) {
+			table.Put(w.objects[i])
+			if random.IntN(3) == 0 {
+				table.Settle()
+			}
+		}
+		table.Settle()
+		table.SetReady(true, "")
+		first := table.Commit(noon())
+		if len(first.Changes) > 0 || len(first.Names) > 0 {
+			t.Errorf("what was settled before is told once more: %v, %v", first.Changes, first.Names)
+		}
+		fresh := w.table()
+		all := fresh.Commit(noon())
+		if got, want := dumpTable(table), dumpTable(fresh); got != want {
+			t.Fatalf("settling on the way gives\n%s\nbut all at once gives\n%s\nof\n%s", got, want, w)
+		}
+		if got, want := slices.Sorted(slices.Values(table.Outside())), slices.Sorted(slices.Values(all.Wanted)); !slices.Equal(got, want) {
+			t.Errorf("outside targets %v, want %v", got, want)
+		}
+
+		name := w.origins[0].Name.Child("settled-late")
+		table.Put(Object{Owner: Owner{Source: "ingress", Namespace: "web", Name: "late"}, Claims: []Claim{{Name: name, Type: TypeA, Targets: []string{"192.0.2.99"}}}})
+		table.Settle()
+		if second := table.Commit(noon()); !slices.Contains(second.Names, name) || len(second.Changes) == 0 {
+			t.Errorf("a change of a ready table is lost in Settle: %v, %v", second.Changes, second.Names)
+		}
+	}
+}
+
 // walk leads a Table by detours to the objects of w, and watches its steps.
 func walk(t *testing.T, random *rand.Rand, w world) *Table {
 	t.Helper()

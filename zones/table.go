@@ -70,6 +70,7 @@ type Table struct {
 	counts      counts
 
 	ready    bool
+	begun    bool // was ever ready
 	waiting  string
 	snapshot *Snapshot // the last one committed
 	stale    bool      // the next commit must make a new snapshot
@@ -239,6 +240,7 @@ func (t *Table) SetReady(ready bool, waiting string) {
 	if t.ready != ready || t.waiting != waiting {
 		t.ready, t.waiting, t.stale = ready, waiting, true
 	}
+	t.begun = t.begun || ready
 }
 
 // Owners yields the owners of a source that ask for anything, in no order. The
@@ -314,18 +316,14 @@ type Change struct {
 func (t *Table) Commit(now time.Time) Commit {
 	result := Commit{Changes: t.adopted}
 	t.adopted = nil
-	for _, name := range inOrder(t.dirty) {
-		result.Names = append(result.Names, name)
-		t.settleName(name, true, &result)
-	}
+	t.settleTouched(&result)
 	for key := range t.dirtyStatic {
 		result.Names = append(result.Names, key.name)
 		t.settleStatic(key, &result)
 	}
 	result.outsideChanges(t)
-	if len(t.dirty) > 0 || len(t.dirtyStatic) > 0 {
+	if len(t.dirtyStatic) > 0 {
 		t.stale = true
-		t.dirty = map[Name]struct{}{}
 		t.dirtyStatic = map[staticKey]struct{}{}
 	}
 	sortChanges(result.Changes)
@@ -374,6 +372,30 @@ func inOrder(set map[Name]struct{}) []Name {
 		names[i] = s.name
 	}
 	return names
+}
+
+// settleTouched settles the names at which objects changed what they ask for.
+func (t *Table) settleTouched(result *Commit) {
+	if len(t.dirty) == 0 {
+		return
+	}
+	for _, name := range inOrder(t.dirty) {
+		result.Names = append(result.Names, name)
+		t.settleName(name, true, result)
+	}
+	t.dirty = map[Name]struct{}{}
+	t.stale = true
+}
+
+// Settle settles what was put so far and publishes nothing, so that the first
+// ready Commit of many objects finds most of its work done while the last of them
+// were still on their way. What a zone begins with is no change: neither Changes
+// nor Names of a later Commit list what Settle did. Of a Table that is or was ready
+// it leaves everything to Commit.
+func (t *Table) Settle() {
+	if !t.begun {
+		t.settleTouched(&Commit{})
+	}
 }
 
 func (t *Table) publish(now time.Time) *Snapshot {

@@ -117,6 +117,15 @@ func (z *Zone) RRSets() iter.Seq[*RRSet] {
 	}
 }
 
+// At returns the record sets that stand at exactly that name, by type. The slice is
+// the caller's.
+func (z *Zone) At(name Name) []*RRSet {
+	if n := z.tree.get(name); n != nil {
+		return n.sets
+	}
+	return nil
+}
+
 // Names counts the zone's nodes, empty non-terminals included.
 func (z *Zone) Names() int { return z.tree.nodes }
 

@@ -305,10 +305,13 @@ func (d *daemon) committed(commit zones.Commit) {
 	}
 	d.pipeline.mirrors.notify(commit.Names)
 	logSkipped(d.log, commit.Skipped)
-	logChanges(d.log, commit.Changes, d.pipeline.store.Load())
 	d.pipeline.recent.Note(commit.Snapshot.Committed, commit.Changes)
+	if d.synced {
+		logChanges(d.log, commit.Changes, d.pipeline.store.Load())
+	}
 	if !d.synced && commit.Snapshot.Ready {
 		d.synced = true
+		logApexWildcards(d.log, commit.Snapshot)
 		close(d.ready)
 		go giveBack()
 	}
@@ -364,8 +367,7 @@ func logSkipped(log *slog.Logger, skips []zones.Skipped) {
 func logChanges(log *slog.Logger, changes []zones.Change, snap *zones.Snapshot) {
 	for _, change := range changes {
 		if change.New != nil && change.Old == nil && change.New.Name == change.Zone.Wildcard() {
-			log.Warn("a wildcard stands at the zone's apex: every name in the zone exists, also those that clients make with a search domain, like api.github.com."+change.Zone.String(),
-				"name", change.New.Name.String(), "type", change.New.Type.String())
+			logApexWildcard(log, change.Zone, change.New)
 		}
 		if !log.Enabled(context.Background(), slog.LevelDebug) {
 			continue
@@ -376,4 +378,28 @@ func logChanges(log *slog.Logger, changes []zones.Change, snap *zones.Snapshot) 
 		}
 		log.Debug("record set "+what, "zone", change.Zone.String(), "serial", snap.Zone(change.Zone).Serial(), "name", set.Name.String(), "type", set.Type.String(), "records", len(set.Data))
 	}
+}
+
+// logApexWildcards logs the wildcards at apexes that the zones begin with: of many
+// zones the first few, and how many there are beside.
+func logApexWildcards(log *slog.Logger, snap *zones.Snapshot) {
+	const listed = 8
+	found := 0
+	for _, origin := range snap.Origins() {
+		sets := snap.Zone(origin).At(origin.Wildcard())
+		if len(sets) == 0 {
+			continue
+		}
+		if found++; found <= listed {
+			logApexWildcard(log, origin, sets[0])
+		}
+	}
+	if found > listed {
+		log.Warn("wildcards stand at the apexes of more zones", "zones", found-listed)
+	}
+}
+
+func logApexWildcard(log *slog.Logger, zone zones.Name, set *zones.RRSet) {
+	log.Warn("a wildcard stands at the zone's apex: every name in the zone exists, also those that clients make with a search domain, like api.github.com."+zone.String(),
+		"name", set.Name.String(), "type", set.Type.String())
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +44,36 @@ func TestWildcardAtApexIsLogged(t *testing.T) {
 	logChanges(log, []zones.Change{{Zone: apex, New: set(wild)}}, &zones.Snapshot{})
 	if strings.Count(out.String(), "a wildcard stands at the zone's apex") != 1 {
 		t.Errorf("logged: %q", out.String())
+	}
+}
+
+// TestWildcardsThatZonesBeginWithAreLogged: whatever brought them, once for each
+// zone, and of many zones a few.
+func TestWildcardsThatZonesBeginWithAreLogged(t *testing.T) {
+	t.Parallel()
+	options := zones.Options{Origins: []zones.Origin{{Name: name(t, "plain.test")}}}
+	for i := range 12 {
+		options.Origins = append(options.Origins, zones.Origin{Name: name(t, fmt.Sprintf("wild-%02d.test", i))})
+	}
+	table := zones.NewTable(options)
+	for i, origin := range options.Origins {
+		host := origin.Name.Wildcard()
+		if i == 0 {
+			host = name(t, "*.dev.plain.test")
+		}
+		table.Put(zones.Object{
+			Owner:  zones.Owner{Source: "ingress", Namespace: "web", Name: fmt.Sprint(i)},
+			Claims: []zones.Claim{{Name: host, Type: zones.TypeA, Targets: []string{"192.0.2.1"}}, {Name: host, Type: zones.TypeAAAA, Targets: []string{"2001:db8::1"}}},
+		})
+	}
+	table.Settle()
+	table.SetReady(true, "")
+	var out bytes.Buffer
+	logApexWildcards(slog.New(slog.NewTextHandler(&out, nil)), table.Commit(time.Unix(1_700_000_000, 0)).Snapshot)
+	log := out.String()
+	if strings.Count(log, "a wildcard stands at the zone's apex") != 8 || !strings.Contains(log, "name=*.wild-00.test") ||
+		!strings.Contains(log, "apexes of more zones\" zones=4") || strings.Contains(log, "plain.test") {
+		t.Errorf("logged:\n%s", log)
 	}
 }
 
