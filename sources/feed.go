@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +57,7 @@ type Feed struct {
 	options FeedOptions
 	queue   *queue
 	kinds   map[Kind]bool // needed by any source
-	status  atomic.Pointer[Status]
+	status  statusBoard
 
 	mu        sync.Mutex // guards all below
 	world     *world
@@ -110,6 +109,9 @@ func NewFeed(options FeedOptions) (*Feed, error) {
 	}
 	err := f.loadState()
 	f.ready = err == nil && f.state.serving()
+	if !f.ready {
+		f.queue.wakeAt(objectsAtOnce)
+	}
 	options.Table.SetReady(f.ready, f.waiting())
 	f.options.Store.Swap(options.Table.Commit(options.Now()).Snapshot)
 	f.noteStatus()
@@ -193,7 +195,9 @@ func (f *Feed) apply() (zones.Commit, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.options.Now()
-	f.takeIn(f.queue.take(), now)
+	taken := f.queue.take()
+	f.takeIn(taken, now)
+	f.queue.giveBack(taken)
 
 	wasReady := f.ready
 	f.ready = f.state.serving() || f.allSettled()

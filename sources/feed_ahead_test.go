@@ -1,8 +1,10 @@
 package sources
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -78,4 +80,58 @@ func TestFeedAheadStaysBehind(t *testing.T) {
 	ft.Apply()
 	ft.want("read whole", "a.corp.test", "hit 192.0.2.1")
 	ft.want("read whole", "b.corp.test", "hit 192.0.2.2")
+}
+
+// TestFeedGathersUntilServing: as long as nothing is served, objects wake the feed by
+// hundreds, and reports at once; from then on each object does.
+func TestFeedGathersUntilServing(t *testing.T) {
+	t.Parallel()
+	ft := newFeedTest(t, nil)
+	awake := func() bool {
+		select {
+		case <-ft.queue.wake:
+			return true
+		default:
+			return false
+		}
+	}
+	awake()
+	for i := range objectsAtOnce {
+		if awake() {
+			t.Fatalf("%d objects wake the feed", i)
+		}
+		ft.Set(KindIngress, shop(fmt.Sprint("i", i), fmt.Sprintf("i%d.corp.test", i), "192.0.2.1"))
+	}
+	if !awake() {
+		t.Errorf("%d objects don't wake the feed", objectsAtOnce)
+	}
+	if wait := ft.nextWake(); wait > time.Second {
+		t.Errorf("a few objects wait for %v", wait)
+	}
+	ft.Synced(KindService, nil)
+	if !awake() {
+		t.Error("a report doesn't wake the feed")
+	}
+	ft.syncAll()
+	ft.Apply()
+	awake()
+	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
+	if !awake() {
+		t.Error("one object doesn't wake a feed that serves")
+	}
+}
+
+// TestStatusIsTheCallers: what a caller does to a status, nobody else sees.
+func TestStatusIsTheCallers(t *testing.T) {
+	t.Parallel()
+	ft := newFeedTest(t, nil)
+	ft.Set(KindIngress, shop("a", "a.corp.test", "192.0.2.1"))
+	ft.syncAll()
+	ft.Apply()
+	mine := ft.Status()
+	mine.Sources[0].Objects = 99
+	mine.Sources[0].Kinds[0].Objects = 99
+	if is := ft.Status(); is.Sources[0].Objects != 1 || is.Sources[0].Kinds[0].Objects != 1 {
+		t.Errorf("a caller's change of its status is everybody's: %+v", is.Sources[0])
+	}
 }

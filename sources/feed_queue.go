@@ -12,6 +12,7 @@ import (
 type queue struct {
 	mu    sync.Mutex
 	batch batch
+	spare map[eventKey]metav1.Object // empty, for the next batch; may be nil
 	// gather is how many objects wake the feed together. Reports always wake it.
 	gather int
 	// wake holds one token while there is something to take.
@@ -41,7 +42,10 @@ func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
 func (q *queue) put(key eventKey, obj metav1.Object) {
 	q.mu.Lock()
 	if q.batch.objects == nil {
-		q.batch.objects = make(map[eventKey]metav1.Object, q.gather)
+		q.batch.objects, q.spare = q.spare, nil
+		if q.batch.objects == nil {
+			q.batch.objects = make(map[eventKey]metav1.Object)
+		}
 	}
 	q.batch.objects[key] = obj
 	enough := len(q.batch.objects) >= q.gather
@@ -79,4 +83,15 @@ func (q *queue) take() batch {
 	taken := q.batch
 	q.batch = batch{}
 	return taken
+}
+
+// giveBack lets the queue use a batch again. Nobody may hold on to it.
+func (q *queue) giveBack(b batch) {
+	if b.objects == nil || len(b.objects) > roomToKeep {
+		return
+	}
+	clear(b.objects)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.spare = b.objects
 }

@@ -2,6 +2,8 @@ package sources
 
 import (
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,7 +12,6 @@ import (
 )
 
 // A Status says how a feed and its origin are, for readiness, metrics and logs.
-// It is frozen.
 type Status struct {
 	// Ready says that answers are given; Waiting names what is missing
 	// otherwise, like "EndpointSlice, Pod from the API server".
@@ -49,32 +50,59 @@ type KindStatus struct {
 	Objects   int
 }
 
-// Status returns how the feed was after its last step. It never blocks.
-func (f *Feed) Status() Status { return *f.status.Load() }
+// A statusBoard is where a feed writes its status, in place: that happens with each
+// step, and few ever look.
+type statusBoard struct {
+	mu  sync.Mutex
+	now Status
+}
+
+// Status returns how the feed was after its last step. It is the caller's. It
+// doesn't wait for a step that is under way.
+func (f *Feed) Status() Status {
+	f.status.mu.Lock()
+	defer f.status.mu.Unlock()
+	status := f.status.now
+	status.Sources = slices.Clone(status.Sources)
+	for i := range status.Sources {
+		status.Sources[i].Kinds = slices.Clone(status.Sources[i].Kinds)
+	}
+	return status
+}
 
 func (f *Feed) noteStatus() {
-	status := &Status{Ready: f.ready, Waiting: f.waiting(), Saved: f.state.saved, LastEvent: f.lastEvent}
-	for _, need := range f.options.Needs {
-		source := SourceStatus{
-			Source:  need.Source,
-			Synced:  f.states[need.Kinds[0]].synced,
-			Objects: f.world.count(need.Kinds[0]),
-		}
-		for _, kind := range need.Kinds {
-			state := f.states[kind]
-			now := KindStatus{
-				Kind: kind, Synced: state.synced, Since: state.since, LastEvent: state.last, Objects: f.world.count(kind),
-			}
-			if f.missed(kind, state.problem) {
-				now.Problem = state.problem
-			} else {
-				now.Absent = errors.As(state.problem, new(*Absent))
-			}
-			source.Kinds = append(source.Kinds, now)
-		}
-		status.Sources = append(status.Sources, source)
+	f.status.mu.Lock()
+	defer f.status.mu.Unlock()
+	status := &f.status.now
+	status.Ready, status.Waiting, status.Saved, status.LastEvent = f.ready, f.waiting(), f.state.saved, f.lastEvent
+	if status.Sources == nil {
+		status.Sources = make([]SourceStatus, len(f.options.Needs))
 	}
-	f.status.Store(status)
+	for i, need := range f.options.Needs {
+		source := &status.Sources[i]
+		source.Source, source.Synced, source.Objects = need.Source, f.states[need.Kinds[0]].synced, f.world.count(need.Kinds[0])
+		if source.Kinds == nil {
+			source.Kinds = make([]KindStatus, len(need.Kinds))
+		}
+		for j, kind := range need.Kinds {
+			source.Kinds[j] = f.kindStatus(kind)
+		}
+	}
+}
+
+func (f *Feed) kindStatus(kind Kind) KindStatus {
+	state := f.states[kind]
+	status := KindStatus{
+		Kind: kind, Synced: state.synced, Since: state.since, LastEvent: state.last, Objects: f.world.count(kind),
+	}
+	switch {
+	case state.problem == nil:
+	case f.missed(kind, state.problem):
+		status.Problem = state.problem
+	default:
+		status.Absent = errors.As(state.problem, new(*Absent))
+	}
+	return status
 }
 
 // View calls look with the table and a way to find the object of an owner (nil

@@ -20,6 +20,7 @@ func (f *Feed) translate() bool {
 		open[need.Source] = f.settled(need) && f.states[need.Kinds[0]].synced
 	}
 	wrote := false
+	due := len(f.dirty)
 	for owner := range f.dirty {
 		if !open[owner.Source] {
 			continue
@@ -38,7 +39,7 @@ func (f *Feed) translate() bool {
 		f.state.fresh(owner)
 		f.options.Table.Put(f.hold(translated))
 	}
-	f.dirty = roomFor(f.dirty)
+	f.dirty = roomFor(f.dirty, due)
 	return wrote
 }
 
@@ -52,6 +53,7 @@ func (f *Feed) translateAhead() {
 		open[need.Source] = !f.off(need) &&
 			!slices.ContainsFunc(need.Kinds[1:], func(kind Kind) bool { return !f.states[kind].settled() })
 	}
+	due := len(f.dirty)
 	for owner := range f.dirty {
 		if !open[owner.Source] {
 			continue
@@ -63,7 +65,7 @@ func (f *Feed) translateAhead() {
 			f.options.Table.Delete(owner)
 		}
 	}
-	f.dirty = roomFor(f.dirty)
+	f.dirty = roomFor(f.dirty, due)
 	f.options.Table.Settle()
 }
 
@@ -81,13 +83,17 @@ func (f *Feed) retract(kind Kind) {
 	}
 }
 
-// roomFor returns another map for one that is empty: a map keeps the room that its
-// largest content took.
-func roomFor[M ~map[K]V, K comparable, V any](m M) M {
-	if len(m) == 0 {
-		return make(M)
+// roomToKeep is how many objects a map may have had for its room to be kept: that is
+// what the largest content took.
+const roomToKeep = 1024
+
+// roomFor returns a set that has held so many owners, or a new one in its place if it
+// is empty now and was large.
+func roomFor(set ownerSet, held int) ownerSet {
+	if len(set) == 0 && held > roomToKeep {
+		return make(ownerSet)
 	}
-	return m
+	return set
 }
 
 // translateOwner translates the object behind an owner, and notes what was read
