@@ -47,14 +47,14 @@ func (t tree) apply(steps []step) tree {
 			next.root = next.root.branches[0]
 		}
 	}
-	if t.exact != nil {
+	if t.exact != nil || t.later != nil {
 		next.noteChanged(t, steps)
 	}
 	return next
 }
 
 // noteChanged keeps what differs from the exact of the tree before, as long as
-// it is little.
+// it is little, and what has changed since its compaction began.
 func (t *tree) noteChanged(before tree, steps []step) {
 	noted := make([]step, len(steps))
 	for i, s := range steps {
@@ -62,13 +62,24 @@ func (t *tree) noteChanged(before tree, steps []step) {
 			noted[i].node = packedNode(append([]byte{byte(len(s.name)), isGone}, s.name...))
 		}
 	}
-	var changed tree
-	if before.changed != nil {
-		changed = *before.changed
+	if before.exact != nil {
+		if changed := before.changed.and(noted); changed.nodes <= before.exact.nodes/goneShare {
+			t.exact, t.changed = before.exact, changed
+		}
 	}
-	if changed = changed.apply(noted); changed.nodes <= before.exact.nodes/changedShare {
-		t.exact, t.changed = before.exact, &changed
+	if before.later != nil {
+		t.later = before.later.and(noted)
 	}
+}
+
+// and returns the tree after some steps; t may be nil.
+func (t *tree) and(steps []step) *tree {
+	var next tree
+	if t != nil {
+		next = *t
+	}
+	next = next.apply(steps)
+	return &next
 }
 
 // branch applies steps below a branch, and returns what stands in its place.

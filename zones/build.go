@@ -23,8 +23,10 @@ type building struct {
 	fileSOA   StaticSet
 	fileMoved bool // the file's records changed since the serial stepped
 	ownNS     bool
-	at        int  // in the order of origins
-	changed   bool // the next publish must make a new Zone
+	// compacting is what a compaction under way gives; nil while there is none.
+	compacting chan tree
+	at         int  // in the order of origins
+	changed    bool // the next publish must make a new Zone
 }
 
 // buildOrigins makes the zones with their apex records, the addresses of their
@@ -174,7 +176,7 @@ func (b *building) publish() *Zone {
 	}
 	next.tree, next.cuts = b.edit.commit()
 	next.flats = b.flats
-	next.tree = next.tree.compacted()
+	next.tree = b.tidied(next.tree)
 	next.records = maps.Clone(b.records)
 	maps.DeleteFunc(next.records, func(_ Type, n int) bool { return n == 0 })
 	b.zone = next

@@ -21,17 +21,9 @@ type exact struct {
 	nodes  int
 }
 
-const (
-	// compactNodes is how many nodes a tree has at least to be compacted: a smaller
-	// one fits into the processor's caches.
-	compactNodes = 1 << 14
-	// changedShare is the part of a tree's nodes that may change until the exact
-	// is given up.
-	changedShare = 8
-	// tooLong stands for the length of nodes that a slot can't hold: they are
-	// looked for in the tree.
-	tooLong = 1<<16 - 1
-)
+// tooLong stands for the length of nodes that a slot can't hold: they are
+// looked for in the tree.
+const tooLong = 1<<16 - 1
 
 // hashOf hashes a name.
 func hashOf(name Name) uint64 {

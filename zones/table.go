@@ -60,12 +60,13 @@ type Table struct {
 	// zones with something to publish or a serial to step.
 	dirtyStatic map[staticKey]struct{}
 	pending     map[*building]struct{}
-	index       map[Name]int  // places of the zones in pages; frozen
-	pages       pages         // of the last snapshot
-	servers     map[Name]int  // name servers, by how many zones have them of their Origin
-	outside     map[Name]int  // how many names lead to an outside target
-	needed      map[Name]bool // which of the targets noted since were needed at the last commit
-	adopted     []Change      // by zone files since the last commit
+	tidying     map[*building]struct{} // zones with a compaction under way
+	index       map[Name]int           // places of the zones in pages; frozen
+	pages       pages                  // of the last snapshot
+	servers     map[Name]int           // name servers, by how many zones have them of their Origin
+	outside     map[Name]int           // how many names lead to an outside target
+	needed      map[Name]bool          // which of the targets noted since were needed at the last commit
+	adopted     []Change               // by zone files since the last commit
 	reasons     *iradix.Txn[reason]
 	counts      counts
 
@@ -110,6 +111,7 @@ func NewTable(options Options) *Table {
 		dirty:   map[Name]struct{}{},
 		servers: map[Name]int{},
 		pending: map[*building]struct{}{},
+		tidying: map[*building]struct{}{},
 		reasons: iradix.New[reason]().Txn(),
 		counts:  newCounts(),
 		outside: map[Name]int{},
@@ -299,7 +301,8 @@ type Commit struct {
 	// commit, Unwanted those to which none does any more. They come in no order.
 	Wanted, Unwanted []Name
 	// Again is when to commit once more so that a zone's serial may step after
-	// further changes within one second; zero when there is no need.
+	// further changes within one second, or a large zone be served from memory that was
+	// put in order beside it; zero when there is no need.
 	Again time.Time
 }
 
@@ -327,6 +330,12 @@ func (t *Table) Commit(now time.Time) Commit {
 		t.dirtyStatic = map[staticKey]struct{}{}
 	}
 	sortChanges(result.Changes)
+	for b := range t.tidying {
+		if len(b.compacting) > 0 {
+			b.changed = true
+			t.pending[b] = struct{}{}
+		}
+	}
 	changed := map[int]*Zone{}
 	for b := range t.pending {
 		if again := b.step(now); again.IsZero() {
@@ -340,7 +349,13 @@ func (t *Table) Commit(now time.Time) Commit {
 			}
 			changed[b.at] = b.publish()
 			t.stale = true
+			if delete(t.tidying, b); b.compacting != nil {
+				t.tidying[b] = struct{}{}
+			}
 		}
+	}
+	if again := now.Add(tidyPause); len(t.tidying) > 0 && (result.Again.IsZero() || again.Before(result.Again)) {
+		result.Again = again
 	}
 	if t.stale {
 		t.pages = t.pages.with(changed)

@@ -22,6 +22,8 @@ type tree struct {
 	// changed has those that are others since, and those that are gone.
 	exact   *exact
 	changed *tree
+	// later has what changed since a compaction began that is still under way.
+	later *tree
 }
 
 // A node is one existing name: one with record sets, one that an object claims
