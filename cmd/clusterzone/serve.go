@@ -95,6 +95,7 @@ func serve(ctx context.Context, objects *objectSettings, serving *serveSettings,
 	if err != nil {
 		return err
 	}
+	d.dns.Readers = spareSome()
 	return d.run(ctx, stdin)
 }
 
