@@ -10,10 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -22,6 +25,9 @@ const (
 	churnTime    = 10 * time.Second
 	churnAskers  = 4
 	latencyPause = 2 * time.Millisecond // between two queries whose latency counts
+	// lookPause is how exactly it is known how far answers are behind. Without any, the
+	// askers themselves would take a processor.
+	lookPause = time.Millisecond
 )
 
 // A lagging is a change that is looked at: name has the address want since at.
@@ -33,8 +39,9 @@ type lagging struct {
 
 // statusChurn changes addresses 1 000 times a second, or as often as the API server
 // can beside everything else on this machine, and reports how often that was, how far
-// answers were behind the API server's responses, and how long queries take while
-// that goes on and while nothing happens.
+// answers were behind the API server's responses (and how far a bare watch of the same
+// objects was, which answers can't come before), and how long queries take while that
+// goes on and while nothing happens.
 func statusChurn(b *testing.B, f *full) {
 	path, err := buildPlain()
 	if err != nil {
@@ -45,6 +52,7 @@ func statusChurn(b *testing.B, f *full) {
 	if _, err := newAsker(b, p.dns).until(manyName(0), f.address(0)); err != nil {
 		b.Fatal(err)
 	}
+	bare := f.watchBare(b)
 	c.run(b, func(ctx context.Context, changes <-chan int) error {
 		all, ctx := errgroup.WithContext(ctx)
 		for worker := range writers {
@@ -57,16 +65,73 @@ func statusChurn(b *testing.B, f *full) {
 					if err := f.setAddress(ctx, i, want); err != nil {
 						return err
 					}
-					c.changed(change, lagging{manyName(i), want, time.Now()})
+					made := lagging{manyName(i), want, time.Now()}
+					bare.sent(made)
+					c.changed(change, made)
 				}
 				return nil
 			})
 		}
 		return all.Wait()
 	})
+	report(b, "bare-watch", bare.behind())
 	b.ReportMetric(memory(b, p.Pid(), "VmRSS"), "rss-MiB")
 	b.ReportMetric(memory(b, p.Pid(), "VmHWM"), "peak-MiB")
 	p.stop(b)
+}
+
+// A bareWatch notes when changes come from the API server.
+type bareWatch struct {
+	mu         sync.Mutex
+	made, seen map[string]time.Time // by name and address
+}
+
+// watchBare watches the Ingresses as they change from now on, until the benchmark's
+// end.
+func (f *full) watchBare(b *testing.B) *bareWatch {
+	b.Helper()
+	api := f.client.NetworkingV1().Ingresses("")
+	now, err := api.List(b.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	events, err := api.Watch(b.Context(), metav1.ListOptions{ResourceVersion: now.ResourceVersion})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(events.Stop)
+	w := &bareWatch{made: make(map[string]time.Time), seen: make(map[string]time.Time)}
+	go func() {
+		for event := range events.ResultChan() {
+			at := time.Now()
+			ingress, ok := event.Object.(*networkingv1.Ingress)
+			if !ok {
+				continue
+			}
+			w.mu.Lock()
+			w.seen[ingress.Spec.Rules[0].Host+ingress.Status.LoadBalancer.Ingress[0].IP] = at
+			w.mu.Unlock()
+		}
+	}()
+	return w
+}
+
+func (w *bareWatch) sent(change lagging) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.made[change.name+change.want.String()] = change.at
+}
+
+// behind returns how far the watch was behind, for each change that it has seen.
+func (w *bareWatch) behind() (all []time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for change, made := range w.made {
+		if seen, ok := w.seen[change]; ok {
+			all = append(all, max(0, seen.Sub(made)))
+		}
+	}
+	return all
 }
 
 // A churn drives changes, and looks at what becomes of them.
@@ -121,6 +186,7 @@ func (c *churn) run(b *testing.B, change func(context.Context, <-chan int) error
 	lags := make([][]time.Duration, churnAskers)
 	for i := range churnAskers {
 		a := newAsker(b, c.address)
+		a.pause = lookPause
 		all.Go(func() error {
 			for look := range c.looks {
 				at, err := a.until(look.name, look.want)

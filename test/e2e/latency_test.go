@@ -13,22 +13,41 @@ import (
 	"github.com/miekg/dns"
 )
 
-// An asker asks one server over one UDP socket, as fast as it answers. It makes
+// An asker asks one server over one UDP socket, as fast as it answers or, with a pause,
+// now and then. It makes
 // no garbage and parses little: what it takes of the processor is missing
 // elsewhere.
 type asker struct {
-	conn  net.Conn
-	reply [1232]byte
+	conn    *net.UDPConn
+	pause   time.Duration // of until, between two questions
+	reply   [1232]byte
+	control [128]byte
 }
 
 func newAsker(b *testing.B, address string) *asker {
 	b.Helper()
-	conn, err := net.Dial("udp", address)
+	server, err := net.ResolveUDPAddr("udp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	conn, err := net.DialUDP("udp", nil, server)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
+	if err := stampArrivals(conn); err != nil {
+		b.Fatal(err)
+	}
 	return &asker{conn: conn}
+}
+
+// read returns the next reply, and when it reached the socket.
+func (a *asker) read() (reply []byte, at time.Time, err error) {
+	n, control, _, _, err := a.conn.ReadMsgUDPAddrPort(a.reply[:], a.control[:])
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return a.reply[:n], arrival(a.control[:control]), nil
 }
 
 const headerSize = 12 // RFC 1035 section 4.1.1
@@ -51,7 +70,7 @@ func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
 		if err := a.conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 			return time.Time{}, err
 		}
-		n, err := a.conn.Read(a.reply[:])
+		reply, at, err := a.read()
 		if err != nil {
 			if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
 				continue
@@ -60,16 +79,17 @@ func (a *asker) until(name string, want netip.Addr) (time.Time, error) {
 		}
 		// One record in all sections but the question, and it is the address at
 		// the reply's end: there is no EDNS. An earlier reply has another ID.
-		at, reply := time.Now(), a.reply[:n]
-		if n > headerSize && bytes.Equal(reply[:2], wire[:2]) && string(reply[4:headerSize]) == "\x00\x01\x00\x01\x00\x00\x00\x00" &&
+		if len(reply) > headerSize && bytes.Equal(reply[:2], wire[:2]) && string(reply[4:headerSize]) == "\x00\x01\x00\x01\x00\x00\x00\x00" &&
 			bytes.HasSuffix(reply, address[:]) {
 			return at, nil
 		}
+		time.Sleep(a.pause)
 	}
 	return time.Time{}, fmt.Errorf("%s is not %s after %s", name, want, patience)
 }
 
-// once asks for the A records of name once, and returns how long the answer took.
+// once asks for the A records of name once, and returns how long it took until the
+// answer reached the socket.
 func (a *asker) once(name string) (time.Duration, error) {
 	var query dns.Msg
 	query.SetQuestion(dns.Fqdn(name), dns.TypeA)
@@ -77,20 +97,20 @@ func (a *asker) once(name string) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	begin := time.Now()
-	if err := a.conn.SetReadDeadline(begin.Add(patience)); err != nil {
+	if err := a.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err
 	}
+	begin := time.Now()
 	if _, err := a.conn.Write(wire); err != nil {
 		return 0, err
 	}
 	for {
-		n, err := a.conn.Read(a.reply[:])
+		reply, at, err := a.read()
 		if err != nil {
 			return 0, err
 		}
-		if n > headerSize && bytes.Equal(a.reply[:2], wire[:2]) {
-			return time.Since(begin), nil
+		if len(reply) > headerSize && bytes.Equal(reply[:2], wire[:2]) {
+			return at.Sub(begin), nil
 		}
 	}
 }
