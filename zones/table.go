@@ -325,6 +325,7 @@ func (t *Table) Commit(now time.Time) Commit {
 		t.settleStatic(key, &result)
 	}
 	result.outsideChanges(t)
+	t.forgetTouched() // not before: settleStatic leaves out what has been settled
 	if len(t.dirtyStatic) > 0 {
 		t.stale = true
 		t.dirtyStatic = map[staticKey]struct{}{}
@@ -391,15 +392,18 @@ func inOrder(set map[Name]struct{}) []Name {
 
 // settleTouched settles the names at which objects changed what they ask for.
 func (t *Table) settleTouched(result *Commit) {
-	if len(t.dirty) == 0 {
-		return
-	}
 	for _, name := range inOrder(t.dirty) {
 		result.Names = append(result.Names, name)
 		t.settleName(name, true, result)
 	}
-	t.dirty = map[Name]struct{}{}
-	t.stale = true
+}
+
+// forgetTouched notes that they are settled.
+func (t *Table) forgetTouched() {
+	if len(t.dirty) > 0 {
+		t.dirty = map[Name]struct{}{}
+		t.stale = true
+	}
 }
 
 // Settle settles what was put so far and publishes nothing, so that the first
@@ -410,6 +414,7 @@ func (t *Table) settleTouched(result *Commit) {
 func (t *Table) Settle() {
 	if !t.begun {
 		t.settleTouched(&Commit{})
+		t.forgetTouched()
 	}
 }
 
