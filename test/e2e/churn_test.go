@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterzone/clusterzone/test/daemon"
 )
 
 const (
@@ -41,7 +46,7 @@ type lagging struct {
 // can beside everything else on this machine, and reports how often that was, how far
 // answers were behind the API server's responses (and how far a bare watch of the same
 // objects was, which answers can't come before), and how long queries take while that
-// goes on and while nothing happens.
+// goes on and while nothing happens: of an echo, too, which shows what is the machine's.
 func statusChurn(b *testing.B, f *full) {
 	path, err := buildPlain()
 	if err != nil {
@@ -53,6 +58,7 @@ func statusChurn(b *testing.B, f *full) {
 		b.Fatal(err)
 	}
 	bare := f.watchBare(b)
+	c.echo = startEcho(b)
 	c.run(b, func(ctx context.Context, changes <-chan int) error {
 		all, ctx := errgroup.WithContext(ctx)
 		for worker := range writers {
@@ -137,6 +143,7 @@ func (w *bareWatch) behind() (all []time.Duration) {
 // A churn drives changes, and looks at what becomes of them.
 type churn struct {
 	address string
+	echo    string // of an echo that is asked at the same time; "" for none
 	names   int
 	looks   chan lagging
 }
@@ -157,7 +164,7 @@ func (c *churn) changed(change int, made lagging) {
 // reports.
 func (c *churn) run(b *testing.B, change func(context.Context, <-chan int) error) {
 	b.Helper()
-	idle := c.latencies(b, b.Context(), churnTime/2)
+	idle := c.latencies(b, b.Context(), c.address, churnTime/2)
 	all, ctx := errgroup.WithContext(b.Context())
 	numbers := make(chan int)
 	made, took := 0, time.Duration(0)
@@ -198,11 +205,17 @@ func (c *churn) run(b *testing.B, change func(context.Context, <-chan int) error
 			return nil
 		})
 	}
-	var busy []time.Duration
+	var busy, echoed []time.Duration
 	all.Go(func() error {
-		busy = c.latencies(b, ctx, churnTime)
+		busy = c.latencies(b, ctx, c.address, churnTime)
 		return nil
 	})
+	if c.echo != "" {
+		all.Go(func() error {
+			echoed = c.latencies(b, ctx, c.echo, churnTime)
+			return nil
+		})
+	}
 	if err := all.Wait(); err != nil {
 		b.Fatal(err)
 	}
@@ -211,6 +224,30 @@ func (c *churn) run(b *testing.B, change func(context.Context, <-chan int) error
 	report(b, "behind", slices.Concat(lags...))
 	report(b, "idle-query", idle)
 	report(b, "busy-query", busy)
+	if c.echo != "" {
+		report(b, "echo-query", echoed)
+	}
+}
+
+// startEcho starts the program that test/bench measures servers against, and returns
+// its address: what it takes to echo a query, no server can do without.
+func startEcho(b *testing.B) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "echo")
+	if out, err := exec.Command("go", "build", "-o", path, "../bench/echo").CombinedOutput(); err != nil {
+		b.Fatalf("test/bench/echo can't be built: %v\n%s", err, out)
+	}
+	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	address := free.LocalAddr().String()
+	if err := free.Close(); err != nil {
+		b.Fatal(err)
+	}
+	p := daemon.Start(b, daemon.Spec{Path: path, Args: []string{address}})
+	b.Cleanup(p.Kill)
+	return address
 }
 
 func pause(ctx context.Context, long time.Duration) {
@@ -222,9 +259,9 @@ func pause(ctx context.Context, long time.Duration) {
 
 // latencies asks for names at random, one after another, and returns how long each
 // answer took.
-func (c *churn) latencies(b *testing.B, ctx context.Context, long time.Duration) (took []time.Duration) {
+func (c *churn) latencies(b *testing.B, ctx context.Context, address string, long time.Duration) (took []time.Duration) {
 	b.Helper()
-	a := newAsker(b, c.address)
+	a := newAsker(b, address)
 	for begin := time.Now(); time.Since(begin) < long && ctx.Err() == nil; {
 		one, err := a.once(manyName(rand.IntN(c.names)))
 		if err != nil {
